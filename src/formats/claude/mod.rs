@@ -1,0 +1,19 @@
+//! Claude Code transcripts.
+
+use std::sync::Arc;
+
+use super::detect::Sample;
+use super::{Format, Observer, OpenError, Recording};
+use crate::model::FormatName;
+use crate::store::SourceFile;
+
+pub const FORMAT: Format =
+    Format { name: FormatName::ClaudeCode, description: "Claude Code transcript (.jsonl)", recognise, open };
+
+fn recognise(_: &Sample) -> u32 {
+    0
+}
+
+fn open(_: Arc<SourceFile>, _: &Sample, _: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
+    unimplemented!()
+}

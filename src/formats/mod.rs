@@ -1,0 +1,225 @@
+//! The formats: one folder or file each, listed in [`REGISTRY`].
+//!
+//! A format recognises its files by content, reads them into a [`Session`], reads an event's text again on demand, and
+//! says which bytes a fork or a revert would keep. A new format is its own file or folder and one line in the registry.
+
+pub mod detect;
+pub mod json;
+mod lenient;
+
+mod claude;
+mod outpost;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::model::{Event, FormatName, Place, Session};
+use crate::store::{Cancelled, ReadError, Rewrite, SourceFile, Span, Watch};
+use detect::Sample;
+
+/// All formats that can be opened, most specific first.
+pub static REGISTRY: &[Format] = &[outpost::FORMAT, claude::FORMAT];
+
+/// What the registry knows of a format.
+pub struct Format {
+    pub name: FormatName,
+    /// What its files are called in the table of formats: `Claude Code transcript (.jsonl)`.
+    pub description: &'static str,
+    /// Points for how sure it is that a sample is its own; below 2 means no. The scale is that of [`detect`].
+    pub recognise: fn(&Sample) -> u32,
+    /// Reads a file that it recognised.
+    pub open: fn(Arc<SourceFile>, &Sample, &dyn Observer) -> Result<Arc<dyn Recording>, OpenError>,
+}
+
+/// Who waits for a file to be read.
+pub trait Observer: Sync {
+    /// Progress and cancellation.
+    fn watch(&self) -> Watch<'_>;
+
+    /// What could be read so far, given a few times while a large file is being read.
+    fn partial(&self, recording: Arc<dyn Recording>);
+
+    /// Whether partial recordings are of any use.
+    fn wants_partial(&self) -> bool;
+}
+
+/// For callers that want the whole recording and wait for it.
+pub struct Patient;
+
+impl Observer for Patient {
+    fn watch(&self) -> Watch<'_> {
+        Watch::none()
+    }
+
+    fn partial(&self, _: Arc<dyn Recording>) {}
+
+    fn wants_partial(&self) -> bool {
+        false
+    }
+}
+
+/// A session that was read, and the file to read its texts from.
+pub trait Recording: Send + Sync {
+    fn session(&self) -> &Session;
+
+    /// The files it was read from; `Place::file` counts in this order.
+    fn files(&self) -> &[Arc<SourceFile>];
+
+    /// Where a record lies.
+    fn span(&self, place: Place) -> Option<Span>;
+
+    /// The text behind an event, read from the file now.
+    fn body(&self, event: &Event) -> Result<Body, ReadError>;
+
+    /// The whole text of a step's prompt or question, read from the file now.
+    fn prompt(&self, step_number: u32) -> Result<String, ReadError>;
+
+    /// Plays the steps from `from` to `to` (numbers, both included) back as lines of JSON, in order.
+    fn replay(&self, from: u32, to: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>)
+    -> Result<(), ReadError>;
+
+    /// What of each step another recording can be compared with, in order.
+    fn replay_turns(&self) -> Vec<ReplayTurn>;
+
+    /// The file of a new session that holds the steps up to the cut.
+    fn fork(&self, cut: Cut) -> Result<Fork, Refusal>;
+
+    /// The same file without step `step_number` and everything after it.
+    fn revert(&self, step_number: u32) -> Result<Revert, Refusal>;
+}
+
+/// The record behind a place, as bytes of the file.
+pub fn raw_record(recording: &dyn Recording, place: Place) -> Result<Vec<u8>, ReadError> {
+    let files = recording.files();
+    match (recording.span(place), files.get(usize::from(place.file))) {
+        (Some(span), Some(file)) => file.read_at(span.offset, span.len as usize),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The text behind an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    /// What was said, thought or noted; empty for a plain tool call.
+    pub text: String,
+    /// A tool call's input, as compact JSON.
+    pub input: Option<String>,
+    /// A tool call's result as text.
+    pub output: Option<String>,
+    /// Parts that are no text, by what they are: `image/png, 48 213 bytes`.
+    pub attachments: Vec<String>,
+}
+
+/// Where a fork ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// After this step and its whole turn (a question step keeps its answer).
+    After(u32),
+    /// Before this step.
+    Before(u32),
+}
+
+/// A fork, ready to be written.
+#[derive(Clone, Debug)]
+pub struct Fork {
+    pub session_id: String,
+    /// Name of the new file; it goes beside the original unless the user chooses a place.
+    pub file_name: String,
+    pub rewrite: Rewrite,
+    /// Files that the new one refers to, by their path relative to its folder.
+    pub companions: Vec<(PathBuf, Rewrite)>,
+    /// How many steps it holds.
+    pub steps: u32,
+    pub warnings: Vec<String>,
+}
+
+/// A revert, ready to be written, and what it would drop.
+#[derive(Clone, Debug)]
+pub struct Revert {
+    pub rewrite: Rewrite,
+    /// How many steps stay.
+    pub keeps_steps: u32,
+    pub dropped: Dropped,
+    /// The dropped prompt, so that it can be sent again; `None` for a question.
+    pub prefill: Option<String>,
+    pub warnings: Vec<String>,
+}
+
+/// What a revert takes out of the session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Messages of person and agent, each once.
+    pub messages: u64,
+    pub file_actions: Vec<FileAction>,
+    /// Commands that ran and whose effects nothing takes back, as `(tool, description)`.
+    pub irreversible: Vec<(String, String)>,
+    /// Calls that still waited for an approval, as `(tool, call id)`.
+    pub pending_approvals: Vec<(String, Option<String>)>,
+}
+
+/// What would have to happen to a file of the workspace to take a dropped edit back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileAction {
+    pub path: String,
+    pub kind: FileActionKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileActionKind {
+    /// It was changed: put the old content back.
+    Restore,
+    /// It was created: delete it.
+    Delete,
+    /// It was deleted: create it again.
+    Recreate,
+}
+
+/// Why an action cannot be done, in one sentence for the user.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    #[error("{0}")]
+    Rule(String),
+    #[error("there is no step {step}; the session has {steps}")]
+    NoStep { step: u32, steps: usize },
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// What a turn can be compared by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplayTurn {
+    /// `None` where replay takes the turn without comparing its prompt: after a handover, after steering.
+    pub prompt: Option<String>,
+    pub changes: Option<ReplayChanges>,
+}
+
+/// The commits recorded at the end of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayChanges {
+    Unavailable { reason: String },
+    Recorded { baseline_tree: String, trees: Vec<String> },
+}
+
+/// Why a file did not open.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("{explanation}: {path}")]
+    Unknown { explanation: String, path: PathBuf },
+    #[error("{reason}: {path}")]
+    Empty { reason: String, path: PathBuf },
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Opens a file by its content.
+pub fn open(path: &Path, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
+    let source = Arc::new(SourceFile::open(path)?);
+    let sample = Sample::take(&source)?;
+    let format = detect::choose(REGISTRY, &sample)
+        .map_err(|explanation| OpenError::Unknown { explanation, path: path.to_owned() })?;
+    (format.open)(source, &sample, observer)
+}

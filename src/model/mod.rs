@@ -1,0 +1,20 @@
+//! What a recorded session is: plain data, no input or output, no window.
+//!
+//! Every reader under `formats` produces these types and every other layer only reads them. The words are those of
+//! the README: a *session* has *steps*, a step's turn has *events*, an event may carry a *marker*.
+
+mod event;
+mod marker;
+mod report;
+mod session;
+mod step;
+mod time;
+mod usage;
+
+pub use event::{Event, EventKind, Place, Tool, ToolState};
+pub use marker::{Commit, Decision, Evidence, Fact, Marker, MarkerKind, QuestionState, SubagentStatus};
+pub use report::{Locator, Problem, ProblemKind, Records, Report};
+pub use session::{Agent, Branch, Capability, FormatName, NodeId, Parent, Session, Subagent, TitleSource};
+pub use step::{Outcome, Step, StepKind, summarise};
+pub use time::{Timestamp, clock, duration_words};
+pub use usage::Usage;

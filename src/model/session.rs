@@ -1,0 +1,170 @@
+//! A session: one conversation with one agent, as a reader leaves it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use super::{Event, Report, Step, SubagentStatus, Timestamp, Usage};
+
+/// One conversation with one agent.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub id: String,
+    pub title: Option<String>,
+    pub title_source: TitleSource,
+    pub format: FormatName,
+    pub source: PathBuf,
+    pub agent: Agent,
+    /// The last model that answered on the active branch.
+    pub model: Option<String>,
+    pub cwd: Option<String>,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    /// The node the agent would go on from.
+    pub head: Option<NodeId>,
+    /// How many recorded things with an identity there are, on all branches.
+    pub nodes: usize,
+    /// Branches that end in something else than the head.
+    pub branches: Vec<Branch>,
+    /// The session this one was forked from.
+    pub parent: Option<Parent>,
+    /// Everything the source records, abandoned branches and subagents included: it was all paid for.
+    pub usage: Usage,
+    pub steps: Vec<Step>,
+    /// Events of the active branch in their order; those before `steps[0].events.start` belong to no step.
+    pub events: Vec<Event>,
+    pub subagents: Vec<Subagent>,
+    pub capabilities: Vec<Capability>,
+    pub report: Report,
+}
+
+impl Session {
+    /// The step with this number, counted from 1.
+    pub fn step(&self, number: u32) -> Option<&Step> {
+        self.steps.get(usize::try_from(number).ok()?.checked_sub(1)?)
+    }
+
+    /// The events of a step's turn.
+    pub fn events_of(&self, step: &Step) -> &[Event] {
+        self.events.get(step.events.clone()).unwrap_or_default()
+    }
+
+    /// The step whose turn holds the event at `index`; `None` before the first step.
+    pub fn step_of_event(&self, index: usize) -> Option<&Step> {
+        let after = self.steps.partition_point(|step| step.events.start <= index);
+        self.steps.get(after.checked_sub(1)?)
+    }
+}
+
+/// Where a title came from; a person's own title wins over a generated one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TitleSource {
+    #[default]
+    FirstPrompt,
+    Generated,
+    Person,
+}
+
+/// The names of formats, as the command line prints them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FormatName {
+    OutpostJournal,
+    ClaudeCode,
+}
+
+impl FormatName {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OutpostJournal => "outpost-journal",
+            Self::ClaudeCode => "claude-code",
+        }
+    }
+
+    /// The name people know it by.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::OutpostJournal => "Outpost journal",
+            Self::ClaudeCode => "Claude Code",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Agent {
+    pub name: Option<String>,
+    pub version: Option<String>,
+}
+
+/// The id of a node in its own system: a number where the format has numbers, else text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NodeId {
+    Number(u64),
+    Text(Arc<str>),
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(formatter, "{number}"),
+            Self::Text(text) => formatter.write_str(text),
+        }
+    }
+}
+
+impl Serialize for NodeId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_u64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+/// A branch that the session left: its first prompt, and where it parted from the active one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    pub leaf: NodeId,
+    /// The last node it shares with the active branch; `None` when it has a root of its own.
+    pub parted_at: Option<NodeId>,
+    pub summary: String,
+    pub at: Option<Timestamp>,
+    /// Nodes on it that the active branch does not have.
+    pub nodes: usize,
+}
+
+/// The session and step that a fork came from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Parent {
+    pub session_id: String,
+    pub step_number: Option<u32>,
+}
+
+/// An agent that a tool call started, with its own chain of events.
+#[derive(Clone, Debug)]
+pub struct Subagent {
+    pub id: String,
+    pub name: Option<String>,
+    pub status: SubagentStatus,
+    /// The call that started it; `None` when the file does not say.
+    pub call_id: Option<String>,
+    /// Its own file, when it has one.
+    pub path: Option<PathBuf>,
+    pub usage: Usage,
+    pub events: Vec<Event>,
+}
+
+/// What can be done with a session of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Capability {
+    Fork,
+    Revert,
+    RevertPreview,
+    Replay,
+    Resume,
+    Live,
+}

@@ -1,0 +1,125 @@
+//! Steps: the user input boundaries of the active branch.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::{NodeId, Place, Timestamp, Usage};
+
+/// A user input boundary: the user wrote a prompt, or answered a question. All formats give steps in this shape.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// From 1, over prompts and questions together.
+    pub number: u32,
+    pub kind: StepKind,
+    pub step_id: NodeId,
+    pub user_message_id: Option<NodeId>,
+    pub tool_call_id: Option<String>,
+    pub question_node_id: Option<NodeId>,
+    /// The node the session would end with after a revert of this step.
+    pub revert_target: Option<NodeId>,
+    /// The last node of a fork of this step.
+    pub fork_target: Option<NodeId>,
+    /// At most 60 characters of one line.
+    pub summary: String,
+    pub at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    /// Where the prompt's or question's own text is.
+    pub place: Place,
+    /// Bytes of the prompt's text.
+    pub text_bytes: u32,
+    /// How it came in, when not simply typed: `queued`, `command`, `steering`, `handover`, `further pass`.
+    pub origin: Option<&'static str>,
+    /// Its turn's events, as indices into `Session::events`.
+    pub events: Range<usize>,
+    /// The last model that served the turn.
+    pub model: Option<String>,
+    pub usage: Usage,
+    pub outcome: Outcome,
+    /// Why this step cannot be forked or reverted; `None` when it can.
+    pub fork_refusal: Option<String>,
+    pub revert_refusal: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StepKind {
+    Prompt,
+    QuestionAnswer,
+}
+
+impl StepKind {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::QuestionAnswer => "question",
+        }
+    }
+}
+
+/// How the turn after a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    Done,
+    Failed,
+    Interrupted,
+    Pending,
+    HandedOver,
+    Unknown,
+}
+
+impl Outcome {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+            Self::Pending => "pending",
+            Self::HandedOver => "handed over",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The summary form of a text: white space collapsed, at most 60 characters, longer ones cut to 57 and `...`.
+pub fn summarise(text: &str) -> String {
+    let mut line = String::new();
+    let mut count = 0;
+    for word in text.split_whitespace() {
+        if count > 60 {
+            break;
+        }
+        if count > 0 {
+            line.push(' ');
+            count += 1;
+        }
+        // A "word" may be megabytes of minified text: take no more of it than the cut can use.
+        for character in word.chars().take(61) {
+            line.push(character);
+            count += 1;
+        }
+    }
+    if count <= 60 {
+        return line;
+    }
+    let mut cut: String = line.chars().take(57).collect();
+    cut.push_str("...");
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::summarise;
+
+    #[test]
+    fn summaries_are_one_line_of_at_most_sixty_characters() {
+        assert_eq!(summarise("  Add a\n\tlicence  header "), "Add a licence header");
+        assert_eq!(summarise(""), "");
+        let sixty = "x".repeat(60);
+        assert_eq!(summarise(&sixty), sixty);
+        let cut = summarise(&"é".repeat(61));
+        assert_eq!(cut, format!("{}...", "é".repeat(57)));
+        assert_eq!(summarise(&"word ".repeat(1_000_000)).chars().count(), 60);
+    }
+}

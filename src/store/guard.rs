@@ -1,0 +1,89 @@
+//! Whether a file may be written: nobody else may be writing it, and it must still be what was read.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use super::{Identity, ReadError};
+
+/// Agents open their session file for each record they append, so an open file handle alone does not give them away:
+/// the file is looked at twice, this far apart.
+const QUIET_TIME: Duration = Duration::from_millis(300);
+
+/// Why a file may not be written now.
+#[derive(Debug, thiserror::Error)]
+pub enum Busy {
+    #[error("the file has changed since it was opened ({change}); open it again: {path}")]
+    Changed { change: String, path: PathBuf },
+    #[error("process {pid} ({name}) has the file open for writing; end it first: {path}")]
+    Writer { pid: u32, name: String, path: PathBuf },
+    #[error("the file is locked by another process; end it first: {path}")]
+    Locked { path: PathBuf },
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// Checks that the file at `path` is still the one that `opened` describes, and that nothing writes it.
+///
+/// Takes about a third of a second: a writer that appends now and then is seen only by waiting for it.
+pub fn check_unchanged(path: &Path, opened: &Identity) -> Result<(), Busy> {
+    let look = || -> Result<(), Busy> {
+        let now = Identity::at(path).map_err(|source| ReadError::Io { source, path: path.to_owned() })?;
+        if now == *opened {
+            return Ok(());
+        }
+        let change = if now.len != opened.len {
+            format!("{} bytes then, {} now", opened.len, now.len)
+        } else if now.inode != opened.inode {
+            "another file has taken its place".to_owned()
+        } else {
+            "same length, written again".to_owned()
+        };
+        Err(Busy::Changed { change, path: path.to_owned() })
+    };
+    look()?;
+    if let Some((pid, name)) = writers(path).into_iter().next() {
+        return Err(Busy::Writer { pid, name, path: path.to_owned() });
+    }
+    if let Ok(file) = File::open(path)
+        && let Err(std::fs::TryLockError::WouldBlock) = file.try_lock_shared()
+    {
+        return Err(Busy::Locked { path: path.to_owned() });
+    }
+    thread::sleep(QUIET_TIME);
+    look()
+}
+
+/// Other processes that have the file open for writing, as `(pid, program)`. Empty where the system does not tell.
+pub fn writers(path: &Path) -> Vec<(u32, String)> {
+    let Ok(target) = path.canonicalize() else { return Vec::new() };
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let mut found = Vec::new();
+    for process in processes.flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        if pid == std::process::id() {
+            continue;
+        }
+        let Ok(handles) = std::fs::read_dir(process.path().join("fd")) else { continue };
+        let writes = handles.flatten().any(|handle| {
+            std::fs::read_link(handle.path()).is_ok_and(|link| link == target)
+                && opened_for_writing(&process.path().join("fdinfo").join(handle.file_name()))
+        });
+        if writes {
+            let name = std::fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+            found.push((pid, name.trim().to_owned()));
+        }
+    }
+    found
+}
+
+/// Reads the octal `flags:` line of a file handle's information; the last two bits are the access mode.
+fn opened_for_writing(information: &Path) -> bool {
+    std::fs::read_to_string(information).is_ok_and(|text| {
+        text.lines()
+            .find_map(|line| line.strip_prefix("flags:"))
+            .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok())
+            .is_some_and(|flags| flags & 0o3 != 0)
+    })
+}

@@ -1,0 +1,17 @@
+//! Bytes: reading files by position, cutting them into records, writing new ones so that nothing is ever half there.
+//!
+//! Nothing here knows a format. No file is mapped into memory: a mapped file that its writer truncates kills the process.
+
+mod guard;
+mod receipt;
+mod records;
+mod rewrite;
+mod source;
+mod watch;
+
+pub use guard::{Busy, check_unchanged, writers};
+pub use receipt::{Receipt, ReceiptError, find_receipts, revert_file, undo};
+pub use records::{Found, Framing, MAX_RECORD_BYTES, Span, scan};
+pub use rewrite::{Piece, Rewrite, write_atomically, write_new};
+pub use source::{Identity, ReadError, SourceFile};
+pub use watch::{Cancelled, Watch};

@@ -1,0 +1,170 @@
+//! New files made of pieces of old ones, written whole or not at all.
+
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{ReadError, SourceFile, Watch};
+
+/// Bytes copied at a time.
+const COPY_BYTES: usize = 1024 * 1024;
+
+/// A file to be written: stretches of a source as they are, and new bytes between them.
+#[derive(Clone, Debug)]
+pub struct Rewrite {
+    source: Arc<SourceFile>,
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Bytes of the source, as they are.
+    Copy { offset: u64, len: u64 },
+    /// Bytes that the source does not have.
+    New(Vec<u8>),
+}
+
+impl Rewrite {
+    pub fn new(source: Arc<SourceFile>) -> Self {
+        Self { source, pieces: Vec::new() }
+    }
+
+    /// Appends bytes of the source; neighbouring stretches become one.
+    pub fn copy(&mut self, offset: u64, len: u64) {
+        if len == 0 {
+            return;
+        }
+        if let Some(Piece::Copy { offset: last, len: last_len }) = self.pieces.last_mut()
+            && *last + *last_len == offset
+        {
+            *last_len += len;
+            return;
+        }
+        self.pieces.push(Piece::Copy { offset, len });
+    }
+
+    /// Appends new bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        match self.pieces.last_mut() {
+            Some(Piece::New(last)) => last.extend_from_slice(bytes),
+            _ => self.pieces.push(Piece::New(bytes.to_vec())),
+        }
+    }
+
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    pub fn source(&self) -> &Arc<SourceFile> {
+        &self.source
+    }
+
+    /// Length of the file it makes, in bytes.
+    pub fn len(&self) -> u64 {
+        self.pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Copy { len, .. } => *len,
+                Piece::New(bytes) => bytes.len() as u64,
+            })
+            .sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn write_to(&self, out: &mut dyn Write, watch: Watch<'_>) -> Result<(), ReadError> {
+        let failed = |source: io::Error| ReadError::Io { source, path: self.source.path().to_owned() };
+        let total = self.len();
+        let mut done = 0;
+        for piece in &self.pieces {
+            match piece {
+                Piece::New(bytes) => {
+                    out.write_all(bytes).map_err(failed)?;
+                    done += bytes.len() as u64;
+                }
+                Piece::Copy { offset, len } => {
+                    let end = offset + len;
+                    let mut at = *offset;
+                    while at < end {
+                        watch.step(done, total)?;
+                        let part = usize::try_from(end - at).unwrap_or(COPY_BYTES).min(COPY_BYTES);
+                        out.write_all(&self.source.read_at(at, part)?).map_err(failed)?;
+                        at += part as u64;
+                        done += part as u64;
+                    }
+                }
+            }
+        }
+        watch.step(total, total)?;
+        Ok(())
+    }
+}
+
+/// Writes `rewrite` to a new file. A file that is there already is never touched: that is an error.
+pub fn write_new(path: &Path, rewrite: &Rewrite, watch: Watch<'_>) -> Result<(), ReadError> {
+    let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
+    if path.symlink_metadata().is_ok() {
+        return Err(ReadError::Open { reason: "there is a file of that name already".into(), path: path.to_owned() });
+    }
+    write_beside(
+        path,
+        None,
+        |out| rewrite.write_to(out, watch),
+        |temporary| temporary.persist_noclobber(path).map(drop).map_err(|error| failed(error.error)),
+    )
+}
+
+/// Writes `content` to `path`, over what is there: whole or not at all.
+pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), ReadError> {
+    let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
+    let permissions = path.metadata().ok().map(|metadata| metadata.permissions());
+    write_beside(
+        path,
+        permissions,
+        |out| out.write_all(content).map_err(failed),
+        |temporary| temporary.persist(path).map(drop).map_err(|error| failed(error.error)),
+    )
+}
+
+/// Writes `rewrite` over the file at `path`, which keeps its permissions.
+pub(super) fn replace(path: &Path, rewrite: &Rewrite, watch: Watch<'_>) -> Result<(), ReadError> {
+    let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
+    let permissions = path.metadata().map_err(failed)?.permissions();
+    write_beside(
+        path,
+        Some(permissions),
+        |out| rewrite.write_to(out, watch),
+        |temporary| temporary.persist(path).map(drop).map_err(|error| failed(error.error)),
+    )
+}
+
+/// Writes a temporary file in the folder of `path`, flushes it to disk, lets `place` name it, and flushes the folder.
+fn write_beside(
+    path: &Path,
+    permissions: Option<Permissions>,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), ReadError>,
+    place: impl FnOnce(tempfile::NamedTempFile) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = tempfile::Builder::new().prefix(".stepline-").suffix(".tmp").tempfile_in(folder).map_err(failed)?;
+    {
+        let mut out = BufWriter::new(temporary.as_file());
+        write(&mut out)?;
+        out.flush().map_err(failed)?;
+    }
+    if let Some(permissions) = permissions {
+        temporary.as_file().set_permissions(permissions).map_err(failed)?;
+    }
+    temporary.as_file().sync_all().map_err(failed)?;
+    place(temporary)?;
+    sync_folder(folder).map_err(failed)
+}
+
+/// Makes a rename in `folder` survive a power cut.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
