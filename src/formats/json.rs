@@ -73,7 +73,7 @@ pub fn string(raw: &RawValue) -> Option<String> {
     serde_json::from_str(text).or_else(|_| serde_json::from_str(&mend_surrogates(text))).ok()
 }
 
-/// The first `limit` characters or so of a raw JSON string, without reading the rest of it.
+/// The first `limit` UTF-16 units or more of a raw JSON string, without reading the rest of it.
 pub fn string_start(raw: &RawValue, limit: usize) -> Option<String> {
     let text = raw.get();
     // Six bytes at most stand for one character of the basic plane.
@@ -192,7 +192,7 @@ mod tests {
                 let text = format!("\"{}{}\"", "-".repeat(shift), filler.repeat(4000));
                 let start = string_start(&raw(&text), 40).unwrap();
                 assert!(string(&raw(&text)).unwrap().starts_with(&start), "{filler} {shift}");
-                assert!(start.chars().count() >= 30, "{filler} {shift}: {start:?}");
+                assert!(start.encode_utf16().count() >= 30, "{filler} {shift}: {start:?}");
             }
         }
     }
