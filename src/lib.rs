@@ -3,6 +3,9 @@
 //! The rooms, each of which knows only those after it: `cli` and `ui` · [`workspace`] · [`actions`] · [`formats`] ·
 //! [`store`] · [`model`]. `tests/layers.rs` holds that.
 
+pub mod actions;
 pub mod formats;
 pub mod model;
 pub mod store;
+pub mod ui;
+pub mod workspace;

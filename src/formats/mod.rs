@@ -29,6 +29,8 @@ pub struct Format {
     pub description: &'static str,
     /// Points for how sure it is that a sample is its own; below 2 means no. The scale is that of [`detect`].
     pub recognise: fn(&Sample) -> u32,
+    /// The start of the first prompt within a sample, as one line.
+    pub first_prompt: fn(&Sample) -> Option<String>,
     /// Reads a file that it recognised.
     pub open: fn(Arc<SourceFile>, &Sample, &dyn Observer) -> Result<Arc<dyn Recording>, OpenError>,
 }
@@ -85,6 +87,12 @@ pub trait Recording: Send + Sync {
 
     /// The file of a new session that holds the steps up to the cut.
     fn fork(&self, cut: Cut) -> Result<Fork, Refusal>;
+
+    /// What to type to go on from a fork of this session that is at `path`; `None` where its system has no such command.
+    fn resume_command(&self, session_id: &str, path: &Path) -> Option<String> {
+        let _ = (session_id, path);
+        None
+    }
 
     /// The same file without step `step_number` and everything after it.
     fn revert(&self, step_number: u32) -> Result<Revert, Refusal>;
@@ -222,4 +230,12 @@ pub fn open(path: &Path, observer: &dyn Observer) -> Result<Arc<dyn Recording>, 
     let format = detect::choose(REGISTRY, &sample)
         .map_err(|explanation| OpenError::Unknown { explanation, path: path.to_owned() })?;
     (format.open)(source, &sample, observer)
+}
+
+/// The start of the first prompt in the first bytes of a session file, for lists; `None` where there is none in them.
+pub fn first_prompt(path: &Path) -> Option<String> {
+    let source = SourceFile::open(path).ok()?;
+    let sample = Sample::take(&source).ok()?;
+    let format = detect::choose(REGISTRY, &sample).ok()?;
+    (format.first_prompt)(&sample)
 }

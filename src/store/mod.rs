@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a format. No file is mapped into memory: a mapped file that its writer truncates kills the process.
 
+mod clock;
 mod guard;
 mod receipt;
 mod records;
@@ -9,6 +10,7 @@ mod rewrite;
 mod source;
 mod watch;
 
+pub use clock::now;
 pub use guard::{Busy, check_unchanged, writers};
 pub use receipt::{Receipt, ReceiptError, find_receipts, revert_file, undo};
 pub use records::{Found, Framing, MAX_RECORD_BYTES, Span, scan};

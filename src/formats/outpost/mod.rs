@@ -7,8 +7,13 @@ use super::{Format, Observer, OpenError, Recording};
 use crate::model::FormatName;
 use crate::store::SourceFile;
 
-pub const FORMAT: Format =
-    Format { name: FormatName::OutpostJournal, description: "Outpost journal (.json, .jsonl)", recognise, open };
+pub const FORMAT: Format = Format {
+    name: FormatName::OutpostJournal,
+    description: "Outpost journal (.json, .jsonl)",
+    recognise,
+    first_prompt: |_| None,
+    open,
+};
 
 fn recognise(_: &Sample) -> u32 {
     0

@@ -1,0 +1,121 @@
+//! Marker chips: a shape and a word in a rounded outline.
+
+use std::collections::BTreeMap;
+
+use egui::{Align2, Color32, CornerRadius, Rect, Response, Sense, Stroke, StrokeKind, Ui, pos2, vec2};
+
+use super::super::theme::{Theme, size};
+use super::icons::{self, Icon};
+use crate::model::{Decision, Event, Fact, Marker, MarkerKind};
+
+const HEIGHT: f32 = 18.0;
+const PADDING: f32 = 6.0;
+const ICON_SIDE: f32 = 11.0;
+const GAP: f32 = 4.0;
+
+/// What a chip shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chip {
+    pub icon: Option<Icon>,
+    pub text: String,
+    pub colour: Color32,
+}
+
+impl Chip {
+    pub fn new(icon: Icon, text: impl Into<String>, colour: Color32) -> Self {
+        Self { icon: Some(icon), text: text.into(), colour }
+    }
+
+    /// Draws it; the text is cut to the width that is there and shown whole to the pointer.
+    pub fn show(&self, ui: &mut Ui) -> Response {
+        let font = egui::FontId::proportional(size::CHIP);
+        let icon_width = if self.icon.is_some() { ICON_SIDE + GAP } else { 0.0 };
+        let room = (ui.available_width() - 2.0 * PADDING - icon_width).max(24.0);
+        let mut job = egui::text::LayoutJob::simple_singleline(self.text.clone(), font, self.colour);
+        job.wrap = egui::text::TextWrapping::truncate_at_width(room);
+        let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
+        let width = galley.size().x + icon_width + 2.0 * PADDING;
+        let (rect, response) = ui.allocate_exact_size(vec2(width, HEIGHT), Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Label, true, &self.text));
+        let painter = ui.painter();
+        let outline = rect.shrink(0.5);
+        painter.rect(
+            outline,
+            CornerRadius::same((HEIGHT / 2.0) as u8),
+            Color32::TRANSPARENT,
+            Stroke::new(1.0, self.colour),
+            StrokeKind::Inside,
+        );
+        let mut x = rect.left() + PADDING;
+        if let Some(icon) = self.icon {
+            icons::paint(painter, icon, pos2(x + ICON_SIDE / 2.0, rect.center().y), ICON_SIDE, self.colour);
+            x += ICON_SIDE + GAP;
+        }
+        let elided = galley.elided;
+        let text = Rect::from_min_size(pos2(x, rect.top()), vec2(galley.size().x, HEIGHT));
+        painter.galley(Align2::LEFT_CENTER.align_size_within_rect(galley.size(), text).min, galley, self.colour);
+        if elided { response.on_hover_text(&self.text) } else { response }
+    }
+
+    /// The width it takes when nothing is cut.
+    pub fn width(&self, ui: &Ui) -> f32 {
+        let font = egui::FontId::proportional(size::CHIP);
+        let text = ui.fonts_mut(|fonts| fonts.layout_no_wrap(self.text.clone(), font, self.colour).size().x);
+        text + 2.0 * PADDING + if self.icon.is_some() { ICON_SIDE + GAP } else { 0.0 }
+    }
+}
+
+/// The chips of a step: one for each kind of marker among its events, counted where there are several.
+pub fn of_events(events: &[Event], theme: &Theme) -> Vec<Chip> {
+    #[derive(PartialEq, Eq, PartialOrd, Ord)]
+    enum Group {
+        Kind(MarkerKind),
+        Waiting,
+        Auto,
+    }
+    let mut counts: BTreeMap<Group, (usize, &Marker)> = BTreeMap::new();
+    for marker in events.iter().filter_map(|event| event.marker.as_deref()) {
+        let group = match &marker.fact {
+            Fact::Approval { decision: Decision::Auto, .. } => Group::Auto,
+            Fact::Approval { decision: Decision::Pending, .. } => Group::Waiting,
+            fact => Group::Kind(fact.kind()),
+        };
+        counts.entry(group).or_insert((0, marker)).0 += 1;
+    }
+    counts
+        .into_iter()
+        .map(|(group, (count, marker))| {
+            let word = match group {
+                Group::Auto => "auto",
+                Group::Waiting => "waiting",
+                Group::Kind(kind) => chip_word(kind, count),
+            };
+            let text = if count == 1 { word.to_owned() } else { format!("{count} {word}") };
+            Chip::new(Icon::of_marker(marker), text, theme.marker(marker))
+        })
+        .collect()
+}
+
+fn chip_word(kind: MarkerKind, count: usize) -> &'static str {
+    let many = count > 1;
+    match kind {
+        MarkerKind::Approval => "approved",
+        MarkerKind::Denial => "denied",
+        MarkerKind::Failure => "failed",
+        MarkerKind::Interruption => "interrupted",
+        MarkerKind::Commits if many => "commits",
+        MarkerKind::Commits => "commit",
+        MarkerKind::Question if many => "questions",
+        MarkerKind::Fallback if many => "fallbacks",
+        MarkerKind::Retry if many => "retries",
+        MarkerKind::Compaction => "compacted",
+        MarkerKind::Subagent if many => "subagents",
+        MarkerKind::Steering => "steered",
+        kind => kind.word(),
+    }
+}
+
+/// What is said of one marker, in a chip beside its event: `approved by user · waited 6 s`.
+pub fn of_marker(marker: &Marker, theme: &Theme) -> Chip {
+    Chip::new(Icon::of_marker(marker), super::super::words::marker(marker), theme.marker(marker))
+}

@@ -1,0 +1,4 @@
+//! Parts that several panels draw with.
+
+pub mod chips;
+pub mod icons;

@@ -1,0 +1,190 @@
+//! An open session: what was read of it, and where its reader is. Selection and expansion are kept by identity, so that
+//! reading the file again changes neither.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::bodies::Bodies;
+use super::player::Player;
+use crate::formats::Recording;
+use crate::model::{Capability, NodeId, Place, Session, Step};
+
+/// Names an open document for as long as the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DocumentId(pub u64);
+
+/// How far the file has been read.
+#[derive(Debug)]
+pub enum State {
+    /// Being read; `Document::recording` may already hold the part read so far.
+    Reading {
+        done_bytes: u64,
+        total_bytes: u64,
+        cancelled: Arc<AtomicBool>,
+    },
+    Whole,
+    /// It did not open; the sentence says why and what to do.
+    Failed(String),
+}
+
+/// An open session.
+pub struct Document {
+    pub id: DocumentId,
+    pub path: PathBuf,
+    pub state: State,
+    recording: Option<Arc<dyn Recording>>,
+    /// Grows by one whenever `recording` is another one; what was laid out for an older one is stale.
+    pub generation: u64,
+    selected: Option<u32>,
+    selected_id: Option<NodeId>,
+    /// Index of the event that is selected inside the session, if one is.
+    pub selected_event: Option<usize>,
+    /// Events whose text is opened, by their place in the file.
+    pub expanded: HashSet<Place>,
+    /// Events that open by themselves (short results) and were closed.
+    pub collapsed: HashSet<Place>,
+    pub bodies: Bodies,
+    pub player: Option<Player>,
+    /// Reverts of this file that can be undone, newest first, as `(path of the receipt, step number)`.
+    pub receipts: Vec<(PathBuf, u32)>,
+    /// The file has grown or changed since it was read, and is read again.
+    pub following: bool,
+    /// A long action on this document, with its name and progress.
+    pub action: Option<Action>,
+}
+
+/// A long action that is going on.
+#[derive(Clone, Debug)]
+pub struct Action {
+    pub name: &'static str,
+    pub done_bytes: u64,
+    pub total_bytes: u64,
+    pub cancelled: Arc<AtomicBool>,
+}
+
+impl Document {
+    pub fn new(id: DocumentId, path: PathBuf, cancelled: Arc<AtomicBool>) -> Self {
+        Self {
+            id,
+            path,
+            state: State::Reading { done_bytes: 0, total_bytes: 0, cancelled },
+            recording: None,
+            generation: 0,
+            selected: None,
+            selected_id: None,
+            selected_event: None,
+            expanded: HashSet::new(),
+            collapsed: HashSet::new(),
+            bodies: Bodies::default(),
+            player: None,
+            receipts: Vec::new(),
+            following: false,
+            action: None,
+        }
+    }
+
+    /// The file's name, for tabs.
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    pub fn recording(&self) -> Option<&Arc<dyn Recording>> {
+        self.recording.as_ref()
+    }
+
+    pub fn session(&self) -> Option<&Session> {
+        self.recording.as_deref().map(Recording::session)
+    }
+
+    /// Whether all of the file has been read.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.state, State::Whole)
+    }
+
+    /// The step that is selected; there always is one when there are steps.
+    pub fn selected_step(&self) -> Option<&Step> {
+        self.session()?.step(self.selected?)
+    }
+
+    pub fn select_step(&mut self, number: u32) {
+        let id = self.session().and_then(|session| session.step(number)).map(|step| step.step_id.clone());
+        if id.is_some() {
+            self.selected = Some(number);
+            self.selected_id = id;
+            self.selected_event = None;
+        }
+    }
+
+    /// Selects an event and the step it belongs to.
+    pub fn select_event(&mut self, index: usize) {
+        let step = self.session().and_then(|session| session.step_of_event(index)).map(|step| step.number);
+        if let Some(number) = step {
+            self.select_step(number);
+        }
+        self.selected_event = self.session().is_some_and(|session| index < session.events.len()).then_some(index);
+    }
+
+    /// Takes what was read, keeping the reader's place: the selected step is found again by its id.
+    pub fn set_recording(&mut self, recording: Arc<dyn Recording>) {
+        let session = recording.session();
+        let found = self
+            .selected_id
+            .as_ref()
+            .and_then(|id| session.steps.iter().find(|step| step.step_id == *id))
+            .or_else(|| session.step(self.selected.unwrap_or(1)))
+            .or(session.steps.last())
+            .map(|step| (step.number, step.step_id.clone()));
+        self.generation += 1;
+        self.bodies.clear();
+        if self.selected_event.is_some_and(|event| event >= session.events.len()) {
+            self.selected_event = None;
+        }
+        if self.player.as_ref().is_some_and(|player| player.range.end > session.events.len()) {
+            self.player = None;
+        }
+        self.recording = Some(recording);
+        (self.selected, self.selected_id) = found.map_or((None, None), |(number, id)| (Some(number), Some(id)));
+    }
+
+    /// Why a step cannot be forked now.
+    pub fn fork_refusal(&self, step: &Step) -> Option<String> {
+        self.action_refusal(Capability::Fork).or_else(|| step.fork_refusal.clone())
+    }
+
+    /// Why a step cannot be reverted now.
+    pub fn revert_refusal(&self, step: &Step) -> Option<String> {
+        self.action_refusal(Capability::Revert).or_else(|| step.revert_refusal.clone())
+    }
+
+    fn action_refusal(&self, capability: Capability) -> Option<String> {
+        if !self.is_whole() {
+            return Some("The file is still being read".to_owned());
+        }
+        if let Some(action) = &self.action {
+            return Some(format!("{} is going on", action.name));
+        }
+        let session = self.session()?;
+        (!session.capabilities.contains(&capability)).then(|| format!("A {} cannot do this", session.format.title()))
+    }
+
+    /// Whether an event's text is shown.
+    pub fn is_expanded(&self, place: Place) -> bool {
+        self.expanded.contains(&place)
+    }
+
+    /// Stops reading, if the file is being read.
+    pub fn cancel(&self) {
+        if let State::Reading { cancelled, .. } = &self.state {
+            cancelled.store(true, Ordering::Relaxed);
+        }
+        if let Some(action) = &self.action {
+            action.cancelled.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub fn is_at(&self, path: &Path) -> bool {
+        self.path == path
+    }
+}

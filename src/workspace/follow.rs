@@ -1,0 +1,93 @@
+//! Noticing that an open file has changed on disk.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::document::DocumentId;
+use super::jobs::{Jobs, Message};
+use crate::store::Identity;
+
+/// Files are looked at this often. A look is a stat; it costs nothing that could be measured.
+const INTERVAL: Duration = Duration::from_millis(1000);
+/// A file that keeps changing is read again after this many looks.
+const PATIENCE: u32 = 5;
+
+/// The files that are followed.
+#[derive(Clone, Default)]
+pub struct Followed {
+    files: Arc<Mutex<HashMap<DocumentId, Follow>>>,
+}
+
+struct Follow {
+    path: PathBuf,
+    read: Identity,
+    last: Option<Identity>,
+    restless: u32,
+}
+
+impl Followed {
+    /// Starts looking. Ends with the program.
+    pub fn start(&self, jobs: &Jobs) {
+        let files = Arc::clone(&self.files);
+        jobs.run("follow", move |outbox| {
+            loop {
+                thread::sleep(INTERVAL);
+                let changed: Vec<DocumentId> = {
+                    let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
+                    files.iter_mut().filter_map(|(id, follow)| follow.look().then_some(*id)).collect()
+                };
+                for document in changed {
+                    outbox.send(Message::Changed { document });
+                }
+            }
+        });
+    }
+
+    /// Follows the file of a document from the state it was read in.
+    pub fn follow(&self, document: DocumentId, path: PathBuf, read: Identity) {
+        let follow = Follow { path, last: None, read, restless: 0 };
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(document, follow);
+    }
+
+    pub fn forget(&self, document: DocumentId) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(&document);
+    }
+}
+
+impl Follow {
+    /// True, once, when the file is another one than was read and has come to rest (or will not).
+    fn look(&mut self) -> bool {
+        let Ok(metadata) = std::fs::metadata(&self.path) else { return false };
+        // Most looks end here, without opening the file.
+        if metadata.len() == self.read.len && self.last.is_none() && !Self::touched(&metadata, &self.read) {
+            return false;
+        }
+        let Ok(now) = Identity::at(&self.path) else { return false };
+        if now == self.read {
+            self.last = None;
+            return false;
+        }
+        let at_rest = self.last.as_ref() == Some(&now);
+        self.restless += 1;
+        self.last = Some(now.clone());
+        if at_rest || self.restless >= PATIENCE {
+            self.restless = 0;
+            self.last = None;
+            // Said once; the document is followed from its new state once it has been read again.
+            self.read = now;
+            return true;
+        }
+        false
+    }
+
+    fn touched(metadata: &std::fs::Metadata, read: &Identity) -> bool {
+        metadata
+            .modified()
+            .ok()
+            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
+            .is_none_or(|age| u64::try_from(age.as_nanos()) != Ok(read.modified_ns))
+    }
+}

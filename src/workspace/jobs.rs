@@ -1,0 +1,186 @@
+//! Work away from the window's thread, and the messages it sends back.
+//!
+//! The window gives jobs and drains messages; it never waits. Long jobs have a thread each, texts are read by one
+//! thread of their own, so that a file being read holds up no text of another.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+
+use super::bodies::TextKey;
+use super::document::DocumentId;
+use super::found::FoundSession;
+use super::text::EventText;
+use crate::actions::{ForkReceipt, RevertPlan, RevertReceipt};
+use crate::formats::Recording;
+use crate::store::Receipt;
+
+/// Messages that may wait for the window; a job that sends more waits itself.
+const WAITING_MESSAGES: usize = 256;
+/// Texts that may wait to be read; the window asks again for those that did not fit.
+const WAITING_TEXTS: usize = 64;
+
+/// What a job tells the window.
+pub enum Message {
+    ReadingProgress {
+        document: DocumentId,
+        done_bytes: u64,
+        total_bytes: u64,
+    },
+    /// The part of a file that has been read so far.
+    Partial {
+        document: DocumentId,
+        recording: Arc<dyn Recording>,
+    },
+    Opened {
+        document: DocumentId,
+        result: Result<Arc<dyn Recording>, String>,
+        receipts: Vec<(PathBuf, u32)>,
+    },
+    Text {
+        document: DocumentId,
+        generation: u64,
+        key: TextKey,
+        result: Result<Arc<EventText>, String>,
+    },
+    ActionProgress {
+        document: DocumentId,
+        done_bytes: u64,
+        total_bytes: u64,
+    },
+    Forked {
+        document: DocumentId,
+        result: Result<ForkReceipt, Failure>,
+    },
+    RevertPlanned {
+        document: DocumentId,
+        result: Result<Arc<RevertPlan>, Failure>,
+    },
+    Reverted {
+        document: DocumentId,
+        result: Result<RevertReceipt, Failure>,
+    },
+    Undone {
+        document: DocumentId,
+        result: Result<Receipt, Failure>,
+    },
+    /// Paths that the user chose in a dialog; empty when it was closed.
+    Picked(Vec<PathBuf>),
+    /// There is no dialog service; the sentence says what was tried.
+    NoDialog(String),
+    Found(Vec<FoundSession>),
+    /// The file at a document's path is another one than the one that was read.
+    Changed {
+        document: DocumentId,
+    },
+    /// A prompt that was asked for to be copied.
+    Prompt {
+        result: Result<String, String>,
+    },
+}
+
+/// Why an action came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    Cancelled,
+    /// One sentence.
+    Said(String),
+}
+
+/// Sends messages and wakes the window; nothing else does either.
+#[derive(Clone)]
+pub struct Outbox {
+    sender: Sender<Message>,
+    wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Outbox {
+    /// Waits while the window has too many messages; gives up silently when the window is gone.
+    pub fn send(&self, message: Message) {
+        if self.sender.send(message).is_ok() {
+            (self.wake)();
+        }
+    }
+
+    /// Drops the message when the window has too many: for progress, of which there is always more.
+    pub fn send_if_room(&self, message: Message) {
+        match self.sender.try_send(message) {
+            Ok(()) => (self.wake)(),
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+        }
+    }
+}
+
+/// A text to be read.
+pub struct TextJob {
+    pub document: DocumentId,
+    pub generation: u64,
+    pub key: TextKey,
+    pub recording: Arc<dyn Recording>,
+}
+
+/// The window's end: gives jobs, takes messages.
+pub struct Jobs {
+    outbox: Outbox,
+    messages: Receiver<Message>,
+    texts: Sender<TextJob>,
+}
+
+impl Jobs {
+    /// `wake` is called from other threads after each message.
+    pub fn new(wake: Arc<dyn Fn() + Send + Sync>) -> Self {
+        let (sender, messages) = bounded(WAITING_MESSAGES);
+        let (texts, waiting) = bounded(WAITING_TEXTS);
+        let outbox = Outbox { sender, wake };
+        let reader = outbox.clone();
+        spawn("texts", move || read_texts(&waiting, &reader));
+        Self { outbox, messages, texts }
+    }
+
+    /// The next message, if one is there.
+    pub fn next(&self) -> Option<Message> {
+        self.messages.try_recv().ok()
+    }
+
+    /// Runs `job` on a thread of its own.
+    pub fn run(&self, name: &str, job: impl FnOnce(&Outbox) + Send + 'static) {
+        let outbox = self.outbox.clone();
+        spawn(name, move || job(&outbox));
+    }
+
+    /// Asks for a text; false when too many are waiting already.
+    pub fn read_text(&self, job: TextJob) -> bool {
+        self.texts.try_send(job).is_ok()
+    }
+}
+
+/// A flag by which the window takes a job back.
+pub fn cancel_flag() -> Arc<AtomicBool> {
+    Arc::new(AtomicBool::new(false))
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) {
+    if let Err(error) = thread::Builder::new().name(name.to_owned()).spawn(work) {
+        log::error!("no thread for {name}: {error}");
+    }
+}
+
+fn read_texts(waiting: &Receiver<TextJob>, outbox: &Outbox) {
+    while let Ok(job) = waiting.recv() {
+        let result = read_text(&job).map(Arc::new).map_err(|error| error.to_string());
+        outbox.send(Message::Text { document: job.document, generation: job.generation, key: job.key, result });
+    }
+}
+
+fn read_text(job: &TextJob) -> Result<EventText, crate::store::ReadError> {
+    match job.key {
+        TextKey::Prompt(number) => job.recording.prompt(number).map(|text| EventText::plain(&text)),
+        TextKey::Event(index) => match job.recording.session().events.get(index) {
+            Some(event) => job.recording.body(event).map(|body| EventText::prepare(event, body)),
+            None => Ok(EventText::default()),
+        },
+    }
+}

@@ -1,0 +1,266 @@
+//! Taking in what the jobs sent, and letting a replay go on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::bodies::Slot;
+use super::command::Command;
+use super::document::{Document, State};
+use super::jobs::{Failure, Message};
+use super::notices::Level;
+use super::player::Played;
+use super::{Dialog, Workspace};
+use crate::actions::{ForkReceipt, RevertReceipt};
+use crate::store::Receipt;
+
+impl Workspace {
+    /// Takes in messages for at most `budget`; true when some are left.
+    pub fn drain(&mut self, budget: Duration) -> bool {
+        let start = Instant::now();
+        while let Some(message) = self.jobs.next() {
+            self.take(message);
+            if start.elapsed() > budget {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::ReadingProgress { document, done_bytes, total_bytes } => {
+                if let Some(State::Reading { done_bytes: done, total_bytes: total, .. }) =
+                    self.document_mut(document).map(|document| &mut document.state)
+                {
+                    (*done, *total) = (done_bytes, total_bytes);
+                }
+            }
+            Message::Partial { document, recording } => {
+                if let Some(document) = self.document_mut(document)
+                    && !document.is_whole()
+                {
+                    document.set_recording(recording);
+                }
+            }
+            Message::Opened { document, result, receipts } => self.opened(document, result, receipts),
+            Message::Text { document, generation, key, result } => {
+                if let Some(document) = self.document_mut(document)
+                    && document.generation == generation
+                {
+                    let slot = match result {
+                        Ok(text) => Slot::Ready(text),
+                        Err(sentence) => Slot::Failed(sentence.into()),
+                    };
+                    document.bodies.put(key, slot);
+                }
+            }
+            Message::ActionProgress { document, done_bytes, total_bytes } => {
+                if let Some(action) = self.document_mut(document).and_then(|document| document.action.as_mut()) {
+                    (action.done_bytes, action.total_bytes) = (done_bytes, total_bytes);
+                }
+            }
+            Message::Forked { document, result } => {
+                self.end_action(document);
+                self.forked(result);
+            }
+            Message::RevertPlanned { document, result } => {
+                self.end_action(document);
+                match result {
+                    Ok(planned) => {
+                        if let Some(Dialog::Revert { document: shown, plan, .. }) = &mut self.dialog
+                            && *shown == document
+                        {
+                            *plan = Some(planned);
+                        }
+                    }
+                    Err(failure) => {
+                        self.dialog = None;
+                        self.failed("Revert", failure);
+                    }
+                }
+            }
+            Message::Reverted { document, result } => {
+                self.end_action(document);
+                self.dialog = None;
+                self.reverted(document, result);
+            }
+            Message::Undone { document, result } => {
+                self.end_action(document);
+                self.undone(document, result);
+            }
+            Message::Picked(paths) => paths.iter().for_each(|path| self.open(path)),
+            Message::NoDialog(sentence) => {
+                self.dialog = Some(Dialog::Path { text: String::new(), reason: Some(sentence) });
+            }
+            Message::Found(found) => self.found = Some(found),
+            Message::Changed { document } => self.read_again(document),
+            Message::Prompt { result } => match result {
+                Ok(prompt) => {
+                    self.clipboard = Some(prompt);
+                    self.notice(Level::Done, "Prompt copied", None);
+                }
+                Err(sentence) => self.notice(Level::Error, sentence, None),
+            },
+        }
+    }
+
+    fn opened(
+        &mut self,
+        id: super::document::DocumentId,
+        result: Result<Arc<dyn crate::formats::Recording>, String>,
+        receipts: Vec<(PathBuf, u32)>,
+    ) {
+        let Some(document) = self.document_mut(id) else { return };
+        document.receipts = receipts;
+        let was_open = document.is_whole();
+        document.following = false;
+        match result {
+            Ok(recording) => {
+                let path = document.path.clone();
+                let identity = recording.files().first().map(|file| file.identity().clone());
+                document.set_recording(recording);
+                document.state = State::Whole;
+                if let Some(identity) = identity {
+                    self.followed.follow(id, path.clone(), identity);
+                }
+                if !was_open {
+                    self.settings.remember(&path);
+                    self.save_settings();
+                }
+            }
+            // What was read before is still there to be looked at.
+            Err(sentence) if was_open => self.notice(Level::Warning, format!("Not read again: {sentence}"), None),
+            Err(sentence) => document.state = State::Failed(sentence),
+        }
+    }
+
+    fn forked(&mut self, result: Result<ForkReceipt, Failure>) {
+        match result {
+            Ok(receipt) => {
+                for warning in &receipt.warnings {
+                    self.notice(Level::Warning, warning.clone(), None);
+                }
+                self.open(&receipt.path);
+                self.dialog = Some(Dialog::Forked(receipt));
+            }
+            Err(failure) => self.failed("Fork", failure),
+        }
+    }
+
+    fn reverted(&mut self, id: super::document::DocumentId, result: Result<RevertReceipt, Failure>) {
+        match result {
+            Ok(done) => {
+                let step = done.receipt.step_number;
+                let text =
+                    format!("Step {step} and everything after it is gone from the file; Undo revert puts it back");
+                self.notice(Level::Done, text, Some(done.receipt_path.display().to_string()));
+                self.read_again(id);
+            }
+            Err(failure) => self.failed("Revert", failure),
+        }
+    }
+
+    fn undone(&mut self, id: super::document::DocumentId, result: Result<Receipt, Failure>) {
+        match result {
+            Ok(receipt) => {
+                let text = format!("Step {} and everything after it is back, byte for byte", receipt.step_number);
+                self.notice(Level::Done, text, None);
+                self.read_again(id);
+            }
+            Err(failure) => self.failed("Undo", failure),
+        }
+    }
+
+    fn failed(&mut self, action: &str, failure: Failure) {
+        match failure {
+            Failure::Cancelled => {
+                self.notice(Level::Information, format!("{action} cancelled; nothing was written"), None);
+            }
+            Failure::Said(sentence) => self.notice(Level::Error, format!("{action}: {sentence}"), None),
+        }
+    }
+
+    fn end_action(&mut self, id: super::document::DocumentId) {
+        if let Some(document) = self.document_mut(id) {
+            document.action = None;
+        }
+    }
+
+    fn read_again(&mut self, id: super::document::DocumentId) {
+        if let Some(document) = self.document_mut(id)
+            && document.is_whole()
+            && !document.following
+        {
+            document.following = true;
+            self.read(id);
+        }
+    }
+
+    /// Lets the active document's replay go on by `elapsed`; the time after which it wants to go on again.
+    pub fn tick(&mut self, elapsed: Duration) -> Option<Duration> {
+        let document = self.active_mut()?;
+        let recording = Arc::clone(document.recording()?);
+        let events = &recording.session().events;
+        let player = document.player.as_mut()?;
+        let played = player.advance(elapsed.as_secs_f64() * 1000.0, events);
+        let wait = player.playing.then(|| Duration::from_secs_f64(player.due_in_ms(events) / 1000.0));
+        self.follow_player(played);
+        wait
+    }
+
+    /// A replay command on the active document's player.
+    pub(super) fn play(&mut self, command: Command) {
+        let Some(document) = self.active_mut() else { return };
+        let Some(recording) = document.recording().cloned() else { return };
+        let session = recording.session();
+        let Some(player) = document.player.as_mut() else { return };
+        let played = match command {
+            Command::StopReplay => {
+                document.player = None;
+                return;
+            }
+            Command::PlayPause => {
+                player.play_or_pause();
+                Played::Waiting
+            }
+            Command::PlayFaster => {
+                player.faster();
+                Played::Waiting
+            }
+            Command::PlaySlower => {
+                player.slower();
+                Played::Waiting
+            }
+            Command::PlayNextEvent => player.next_event(),
+            Command::PlayNextMarker => player.next_marker(&session.events),
+            _ => {
+                let position = player.position();
+                let next = session.steps.iter().map(|step| step.events.start).find(|start| *start > position);
+                player.next_step(next)
+            }
+        };
+        self.follow_player(played);
+    }
+
+    /// Moves the selection to where the replay is.
+    fn follow_player(&mut self, played: Played) {
+        if played == Played::Waiting {
+            return;
+        }
+        self.reveal += 1;
+        if let Some(document) = self.active_mut() {
+            let current = document.player.as_ref().and_then(super::player::Player::current);
+            if let Some(current) = current {
+                document.select_event(current);
+            }
+        }
+    }
+}
+
+impl Document {
+    /// Whether the event at `index` lies before the replay's position, or there is no replay.
+    pub fn has_played(&self, index: usize) -> bool {
+        self.player.as_ref().is_none_or(|player| index < player.position())
+    }
+}

@@ -1,0 +1,190 @@
+//! What is open, what is chosen, and the work going on: the state that the window draws. Knows no window.
+//!
+//! The window turns input into [`Request`]s; [`Workspace::handle`] carries them out, giving long work to [`jobs`];
+//! [`Workspace::drain`] takes what came back.
+
+pub mod bodies;
+pub mod command;
+pub mod document;
+pub mod follow;
+pub mod found;
+pub mod jobs;
+pub mod notices;
+pub mod picker;
+pub mod player;
+pub mod settings;
+pub mod text;
+
+mod messages;
+mod requests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use document::{Document, DocumentId, State};
+use follow::Followed;
+use found::FoundSession;
+use jobs::Jobs;
+use notices::{Level, Notices};
+use picker::FilePicker;
+use settings::Settings;
+
+use crate::actions::{ForkReceipt, RevertPlan};
+use crate::store::now;
+
+pub use command::Command;
+pub use requests::Request;
+
+/// What a workspace needs of its surroundings.
+pub struct Surroundings {
+    /// Called from any thread when there is something to draw.
+    pub wake: Arc<dyn Fn() + Send + Sync>,
+    pub picker: Arc<dyn FilePicker>,
+    /// `None`: nothing is remembered between runs.
+    pub settings_path: Option<PathBuf>,
+    /// Where to look for Claude Code's sessions.
+    pub claude_projects: Option<PathBuf>,
+}
+
+/// Everything that is open.
+pub struct Workspace {
+    documents: Vec<Document>,
+    active: usize,
+    next_id: u64,
+    pub notices: Notices,
+    pub settings: Settings,
+    settings_path: Option<PathBuf>,
+    jobs: Jobs,
+    followed: Followed,
+    picker: Arc<dyn FilePicker>,
+    claude_projects: Option<PathBuf>,
+    /// Sessions found on this machine; `None` while they are being looked for.
+    pub found: Option<Vec<FoundSession>>,
+    /// What is shown over the window.
+    pub dialog: Option<Dialog>,
+    /// Text on its way to the clipboard.
+    pub clipboard: Option<String>,
+    /// The user asked to leave.
+    pub quit: bool,
+    /// Grows when the selection is moved by other means than a click in the list, so that lists scroll to it.
+    pub reveal: u64,
+}
+
+/// What is shown over the window; one at a time.
+pub enum Dialog {
+    /// A revert's preview; `None` while it is being worked out.
+    Revert {
+        document: DocumentId,
+        step_number: u32,
+        plan: Option<Arc<RevertPlan>>,
+    },
+    /// A fork that was written.
+    Forked(ForkReceipt),
+    /// A field for a path; the sentence says why it is needed, if it is.
+    Path {
+        text: String,
+        reason: Option<String>,
+    },
+    Report,
+    Notices,
+    Shortcuts,
+}
+
+impl Workspace {
+    pub fn new(surroundings: Surroundings) -> Self {
+        let (settings, complaint) = match &surroundings.settings_path {
+            Some(path) => Settings::load(path),
+            None => (Settings::default(), None),
+        };
+        let jobs = Jobs::new(surroundings.wake);
+        let followed = Followed::default();
+        followed.start(&jobs);
+        let mut workspace = Self {
+            documents: Vec::new(),
+            active: 0,
+            next_id: 0,
+            notices: Notices::default(),
+            settings,
+            settings_path: surroundings.settings_path,
+            jobs,
+            followed,
+            picker: surroundings.picker,
+            claude_projects: surroundings.claude_projects,
+            found: None,
+            dialog: None,
+            clipboard: None,
+            quit: false,
+            reveal: 0,
+        };
+        if let Some(complaint) = complaint {
+            workspace.notice(Level::Warning, complaint, None);
+        }
+        workspace.find_sessions();
+        workspace
+    }
+
+    pub fn documents(&self) -> &[Document] {
+        &self.documents
+    }
+
+    /// The document whose tab is shown.
+    pub fn active(&self) -> Option<&Document> {
+        self.documents.get(self.active)
+    }
+
+    pub fn active_index(&self) -> usize {
+        self.active
+    }
+
+    pub fn active_mut(&mut self) -> Option<&mut Document> {
+        self.documents.get_mut(self.active)
+    }
+
+    pub fn document(&self, id: DocumentId) -> Option<&Document> {
+        self.documents.iter().find(|document| document.id == id)
+    }
+
+    fn document_mut(&mut self, id: DocumentId) -> Option<&mut Document> {
+        self.documents.iter_mut().find(|document| document.id == id)
+    }
+
+    /// Whether something is going on that will send messages.
+    pub fn is_busy(&self) -> bool {
+        self.found.is_none()
+            || matches!(self.dialog, Some(Dialog::Revert { plan: None, .. }))
+            || self.documents.iter().any(|document| {
+                matches!(document.state, State::Reading { .. }) || document.action.is_some() || document.following
+            })
+    }
+
+    /// Opens a file in a tab of its own, or shows the tab that has it.
+    pub fn open(&mut self, path: &Path) {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if let Some(index) = self.documents.iter().position(|document| document.is_at(&path)) {
+            self.active = index;
+            return;
+        }
+        self.next_id += 1;
+        let cancelled = jobs::cancel_flag();
+        let document = Document::new(DocumentId(self.next_id), path, cancelled);
+        self.documents.push(document);
+        self.active = self.documents.len() - 1;
+        self.read(DocumentId(self.next_id));
+    }
+
+    pub fn notice(&mut self, level: Level, text: impl Into<String>, copy: Option<String>) {
+        self.notices.push(level, text, copy, now());
+    }
+
+    /// Writes the settings, away from the window's thread.
+    pub(crate) fn save_settings(&mut self) {
+        if let Some(path) = self.settings_path.clone() {
+            let settings = self.settings.clone();
+            self.jobs.run("settings", move |_| {
+                if let Err(error) = settings.save(&path) {
+                    log::warn!("settings not saved: {error:#}");
+                }
+            });
+        }
+    }
+}

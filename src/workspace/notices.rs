@@ -1,0 +1,82 @@
+//! Notices: the one place where the window tells what went well or wrong, with a history.
+
+use std::collections::VecDeque;
+
+use crate::model::Timestamp;
+
+/// The history keeps this many.
+const KEPT: usize = 200;
+
+/// What Stepline told its user.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    pub id: u64,
+    pub level: Level,
+    /// One sentence.
+    pub text: String,
+    /// Something to copy: a command, a path.
+    pub copy: Option<String>,
+    pub at: Timestamp,
+    /// Still shown over the window.
+    pub open: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Done,
+    Information,
+    Warning,
+    Error,
+}
+
+/// All notices, newest last.
+#[derive(Debug, Default)]
+pub struct Notices {
+    next_id: u64,
+    list: VecDeque<Notice>,
+}
+
+impl Notices {
+    pub fn push(&mut self, level: Level, text: impl Into<String>, copy: Option<String>, at: Timestamp) {
+        self.next_id += 1;
+        self.list.push_back(Notice { id: self.next_id, level, text: text.into(), copy, at, open: true });
+        while self.list.len() > KEPT {
+            self.list.pop_front();
+        }
+    }
+
+    pub fn close(&mut self, id: u64) {
+        for notice in &mut self.list {
+            if notice.id == id {
+                notice.open = false;
+            }
+        }
+    }
+
+    pub fn close_all(&mut self) {
+        for notice in &mut self.list {
+            notice.open = false;
+        }
+    }
+
+    /// Those still shown, newest last.
+    pub fn open(&self) -> impl DoubleEndedIterator<Item = &Notice> {
+        self.list.iter().filter(|notice| notice.open)
+    }
+
+    /// All that are kept, newest first.
+    pub fn history(&self) -> impl Iterator<Item = &Notice> {
+        self.list.iter().rev()
+    }
+}
+
+impl Level {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Information => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! What the window may ask for, and how it is done.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::bodies::{Slot, TextKey};
+use super::command::Command;
+use super::document::{Action, Document, DocumentId, State};
+use super::jobs::{Failure, Message, Outbox, TextJob, cancel_flag};
+use super::notices::Level;
+use super::player::Player;
+use super::settings::Theme;
+use super::{Dialog, Workspace, found};
+use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
+use crate::formats::{self, Cut, Observer, Recording};
+use crate::model::{MarkerKind, Place};
+use crate::store::{Watch, find_receipts, now};
+
+/// Something that the user wants, about the active document unless it says otherwise.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Request {
+    Run(Command),
+    Open(PathBuf),
+    ShowTab(usize),
+    CloseTab(DocumentId),
+    SelectStep(u32),
+    SelectEvent(usize),
+    /// A text is needed for drawing.
+    Read(TextKey),
+    /// Open or close an event's text.
+    Expand(Place),
+    Fork(Cut),
+    Revert(u32),
+    /// Do the revert that is previewed.
+    ConfirmRevert,
+    Replay(u32),
+    /// Stop at this kind of marker, or no longer.
+    ToggleStop(MarkerKind),
+    CloseDialog,
+    CloseNotice(u64),
+    Copy(String),
+    /// Take back the reading or the action that is going on.
+    Cancel(DocumentId),
+    Undo(PathBuf),
+}
+
+impl Workspace {
+    /// Carries out a request.
+    pub fn handle(&mut self, request: Request) {
+        match request {
+            Request::Run(command) => self.run(command),
+            Request::Open(path) => {
+                self.dialog = None;
+                self.open(&path);
+            }
+            Request::ShowTab(index) => self.active = index.min(self.documents.len().saturating_sub(1)),
+            Request::CloseTab(id) => self.close(id),
+            Request::SelectStep(number) => self.with_active(|document| document.select_step(number)),
+            Request::SelectEvent(index) => self.with_active(|document| document.select_event(index)),
+            Request::Read(key) => self.read_text(key),
+            Request::Expand(place) => self.with_active(|document| {
+                if !document.expanded.remove(&place) {
+                    document.expanded.insert(place);
+                }
+            }),
+            Request::Fork(cut) => self.fork(cut),
+            Request::Revert(step) => self.plan_revert(step),
+            Request::ConfirmRevert => self.confirm_revert(),
+            Request::Replay(step) => self.start_replay(step),
+            Request::ToggleStop(kind) => self.with_active(|document| {
+                if let Some(player) = &mut document.player
+                    && !player.stops.remove(&kind)
+                {
+                    player.stops.insert(kind);
+                }
+            }),
+            Request::CloseDialog => self.dialog = None,
+            Request::CloseNotice(id) => self.notices.close(id),
+            Request::Copy(text) => self.clipboard = Some(text),
+            Request::Cancel(id) => {
+                if let Some(document) = self.document(id) {
+                    document.cancel();
+                }
+            }
+            Request::Undo(receipt) => self.undo(receipt),
+        }
+    }
+
+    /// Runs a command, unless it says why it cannot be run.
+    pub fn run(&mut self, command: Command) {
+        if let Some(refusal) = command.refusal(self) {
+            self.notice(Level::Information, format!("{}: {refusal}", command.info().text.trim_end_matches('…')), None);
+            return;
+        }
+        let step = self.active().and_then(Document::selected_step).map(|step| step.number);
+        match command {
+            Command::Open => self.pick(),
+            Command::OpenPath => self.dialog = Some(Dialog::Path { text: String::new(), reason: None }),
+            Command::Reload => self.reload(),
+            Command::CloseTab => {
+                if let Some(id) = self.active().map(|document| document.id) {
+                    self.close(id);
+                }
+            }
+            Command::NextTab => self.active = (self.active + 1) % self.documents.len().max(1),
+            Command::PreviousTab => {
+                let count = self.documents.len().max(1);
+                self.active = (self.active + count - 1) % count;
+            }
+            Command::Fork => step.into_iter().for_each(|step| self.fork(Cut::After(step))),
+            Command::ForkBefore => step.into_iter().for_each(|step| self.fork(Cut::Before(step))),
+            Command::Revert => step.into_iter().for_each(|step| self.plan_revert(step)),
+            Command::Replay => step.into_iter().for_each(|step| self.start_replay(step)),
+            Command::CopyPrompt => step.into_iter().for_each(|step| self.copy_prompt(step)),
+            Command::UndoRevert => {
+                let receipt = self.active().and_then(|document| document.receipts.first());
+                if let Some((receipt, _)) = receipt.cloned() {
+                    self.undo(receipt);
+                }
+            }
+            Command::NextStep | Command::PreviousStep | Command::FirstStep | Command::LastStep => {
+                self.move_step(command)
+            }
+            Command::NextMarker => self.move_marker(true),
+            Command::PreviousMarker => self.move_marker(false),
+            Command::PlayPause
+            | Command::PlayNextEvent
+            | Command::PlayNextStep
+            | Command::PlayNextMarker
+            | Command::PlayFaster
+            | Command::PlaySlower
+            | Command::StopReplay => self.play(command),
+            Command::ToggleInspector => {
+                self.settings.inspector = !self.settings.inspector;
+                self.save_settings();
+            }
+            Command::ToggleTheme => {
+                self.settings.theme = if self.settings.theme == Theme::Light { Theme::Dark } else { Theme::Light };
+                self.save_settings();
+            }
+            Command::ZoomIn => self.zoom(1.1),
+            Command::ZoomOut => self.zoom(1.0 / 1.1),
+            Command::ZoomReset => self.zoom(1.0 / self.settings.zoom),
+            Command::Report => self.dialog = Some(Dialog::Report),
+            Command::Notices => self.dialog = Some(Dialog::Notices),
+            Command::Shortcuts => self.dialog = Some(Dialog::Shortcuts),
+            Command::Quit => self.quit = true,
+            // The strip's own: its zoom is not the workspace's.
+            Command::TimelineZoomIn | Command::TimelineZoomOut | Command::TimelineShowAll | Command::TimelineScale => {}
+        }
+    }
+
+    fn with_active(&mut self, change: impl FnOnce(&mut Document)) {
+        if let Some(document) = self.active_mut() {
+            change(document);
+        }
+    }
+
+    fn zoom(&mut self, factor: f32) {
+        self.settings.zoom = (self.settings.zoom * factor).clamp(0.5, 3.0);
+        self.save_settings();
+    }
+
+    fn pick(&mut self) {
+        let picker = Arc::clone(&self.picker);
+        self.jobs.run("dialog", move |outbox| {
+            outbox.send(match picker.pick() {
+                Ok(paths) => Message::Picked(paths),
+                Err(sentence) => Message::NoDialog(sentence),
+            });
+        });
+    }
+
+    fn close(&mut self, id: DocumentId) {
+        if let Some(index) = self.documents.iter().position(|document| document.id == id) {
+            self.documents.remove(index).cancel();
+            self.followed.forget(id);
+            if self.active > index || self.active >= self.documents.len() {
+                self.active = self.active.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Looks for the sessions that agents keep on this machine.
+    pub(super) fn find_sessions(&mut self) {
+        let Some(projects) = self.claude_projects.clone() else {
+            self.found = Some(Vec::new());
+            return;
+        };
+        self.found = None;
+        self.jobs.run("find sessions", move |outbox| {
+            outbox.send(Message::Found(found::find_sessions(&projects, &formats::first_prompt)));
+        });
+    }
+
+    /// Reads the file of a document that is in state `Reading`.
+    pub(super) fn read(&mut self, id: DocumentId) {
+        let Some(document) = self.document(id) else { return };
+        let path = document.path.clone();
+        let cancelled = match &document.state {
+            State::Reading { cancelled, .. } => Arc::clone(cancelled),
+            State::Whole | State::Failed(_) => cancel_flag(),
+        };
+        let wants_partial = document.recording().is_none();
+        self.jobs.run("read", move |outbox| {
+            let reader = Reader { outbox, document: id, cancelled: &cancelled, wants_partial };
+            let result = reader.open(&path);
+            let receipts = find_receipts(&path);
+            let receipts = receipts.into_iter().map(|(path, receipt)| (path, receipt.step_number)).collect();
+            outbox.send(Message::Opened { document: id, result, receipts });
+        });
+    }
+
+    fn reload(&mut self) {
+        if let Some(document) = self.active_mut() {
+            document.cancel();
+            let id = document.id;
+            if document.recording().is_none() {
+                document.state = State::Reading { done_bytes: 0, total_bytes: 0, cancelled: cancel_flag() };
+            } else {
+                document.following = true;
+            }
+            self.read(id);
+        }
+    }
+
+    fn read_text(&mut self, key: TextKey) {
+        let Some(document) = self.documents.get_mut(self.active) else { return };
+        if document.bodies.get(key).is_some() {
+            return;
+        }
+        let Some(recording) = document.recording().cloned() else { return };
+        let job = TextJob { document: document.id, generation: document.generation, key, recording };
+        if self.jobs.read_text(job) {
+            document.bodies.put(key, Slot::Reading);
+        }
+    }
+
+    fn copy_prompt(&mut self, step: u32) {
+        let Some(recording) = self.active().and_then(Document::recording).cloned() else { return };
+        self.jobs.run("copy prompt", move |outbox| {
+            let result = recording.prompt(step).map_err(|error| error.to_string());
+            outbox.send(Message::Prompt { result });
+        });
+    }
+
+    fn move_step(&mut self, command: Command) {
+        self.reveal += 1;
+        self.with_active(|document| {
+            let Some(session) = document.session() else { return };
+            let last = u32::try_from(session.steps.len()).unwrap_or(u32::MAX);
+            let now = document.selected_step().map_or(1, |step| step.number);
+            let number = match command {
+                Command::NextStep => (now + 1).min(last),
+                Command::PreviousStep => now.saturating_sub(1).max(1),
+                Command::FirstStep => 1,
+                _ => last,
+            };
+            document.select_step(number);
+        });
+    }
+
+    fn move_marker(&mut self, forward: bool) {
+        self.reveal += 1;
+        self.with_active(|document| {
+            let Some(session) = document.session() else { return };
+            let here = document
+                .selected_event
+                .or_else(|| document.selected_step().map(|step| step.events.start.wrapping_sub(usize::from(forward))));
+            let marked = |index: &usize| session.events.get(*index).is_some_and(|event| event.marker.is_some());
+            let found = match (forward, here) {
+                (true, here) => (here.map_or(0, |here| here.wrapping_add(1))..session.events.len()).find(marked),
+                (false, here) => (0..here.unwrap_or(0)).rev().find(marked),
+            };
+            if let Some(index) = found {
+                document.select_event(index);
+            }
+        });
+    }
+
+    fn start_replay(&mut self, step: u32) {
+        self.with_active(|document| {
+            let Some(session) = document.session() else { return };
+            if let Some(start) = session.step(step).map(|step| step.events.start) {
+                let player = Player::new(step, start..session.events.len());
+                document.select_step(step);
+                document.player = Some(player);
+            }
+        });
+    }
+
+    /// Starts an action on the active document, unless one is going on.
+    fn begin(&mut self, name: &'static str) -> Option<(DocumentId, Arc<dyn Recording>, Arc<AtomicBool>)> {
+        let document = self.active_mut()?;
+        if let Some(action) = &document.action {
+            let sentence = format!("{} is going on; wait for it or cancel it", action.name);
+            self.notice(Level::Information, sentence, None);
+            return None;
+        }
+        let recording = Arc::clone(document.recording()?);
+        let cancelled = cancel_flag();
+        document.action = Some(Action { name, done_bytes: 0, total_bytes: 0, cancelled: Arc::clone(&cancelled) });
+        Some((document.id, recording, cancelled))
+    }
+
+    fn fork(&mut self, cut: Cut) {
+        let Some((document, recording, cancelled)) = self.begin("Fork") else { return };
+        self.jobs.run("fork", move |outbox| {
+            let result = watched(outbox, document, &cancelled, |watch| {
+                let plan = plan_fork(&*recording, cut, None)?;
+                apply_fork(&plan, watch)
+            });
+            outbox.send(Message::Forked { document, result });
+        });
+    }
+
+    fn plan_revert(&mut self, step_number: u32) {
+        let Some((document, recording, cancelled)) = self.begin("Revert preview") else { return };
+        self.dialog = Some(Dialog::Revert { document, step_number, plan: None });
+        self.jobs.run("plan revert", move |outbox| {
+            let result = watched(outbox, document, &cancelled, |_| plan_revert(&*recording, step_number).map(Arc::new));
+            outbox.send(Message::RevertPlanned { document, result });
+        });
+    }
+
+    fn confirm_revert(&mut self) {
+        let Some(Dialog::Revert { plan: Some(plan), .. }) = &self.dialog else { return };
+        let plan: Arc<RevertPlan> = Arc::clone(plan);
+        let Some((document, _, cancelled)) = self.begin("Revert") else { return };
+        self.jobs.run("revert", move |outbox| {
+            let result = watched(outbox, document, &cancelled, |watch| apply_revert(&plan, now(), watch));
+            outbox.send(Message::Reverted { document, result });
+        });
+    }
+
+    fn undo(&mut self, receipt: PathBuf) {
+        let Some((document, _, cancelled)) = self.begin("Undo") else { return };
+        self.jobs.run("undo", move |outbox| {
+            let result = watched(outbox, document, &cancelled, |_| undo_revert(&receipt, now()));
+            outbox.send(Message::Undone { document, result });
+        });
+    }
+}
+
+/// Runs an action with its progress going to the window.
+fn watched<T>(
+    outbox: &Outbox,
+    document: DocumentId,
+    cancelled: &AtomicBool,
+    action: impl FnOnce(Watch<'_>) -> Result<T, ActionError>,
+) -> Result<T, Failure> {
+    let progress = |done_bytes, total_bytes| {
+        outbox.send_if_room(Message::ActionProgress { document, done_bytes, total_bytes });
+    };
+    action(Watch::new(cancelled, &progress))
+        .map_err(|error| if error.is_cancelled() { Failure::Cancelled } else { Failure::Said(error.to_string()) })
+}
+
+/// Opens a file for the window: progress and the part read so far go to it as they come.
+struct Reader<'a> {
+    outbox: &'a Outbox,
+    document: DocumentId,
+    cancelled: &'a AtomicBool,
+    wants_partial: bool,
+}
+
+impl Reader<'_> {
+    fn open(&self, path: &std::path::Path) -> Result<Arc<dyn Recording>, String> {
+        let progress = |done_bytes, total_bytes| {
+            let message = Message::ReadingProgress { document: self.document, done_bytes, total_bytes };
+            self.outbox.send_if_room(message);
+        };
+        let observer = Observing { reader: self, watch: Watch::new(self.cancelled, &progress) };
+        formats::open(path, &observer).map_err(|error| error.to_string())
+    }
+}
+
+struct Observing<'a> {
+    reader: &'a Reader<'a>,
+    watch: Watch<'a>,
+}
+
+impl Observer for Observing<'_> {
+    fn watch(&self) -> Watch<'_> {
+        self.watch
+    }
+
+    fn partial(&self, recording: Arc<dyn Recording>) {
+        self.reader.outbox.send(Message::Partial { document: self.reader.document, recording });
+    }
+
+    fn wants_partial(&self) -> bool {
+        self.reader.wants_partial
+    }
+}
