@@ -4,6 +4,7 @@
 //! [`store`] · [`model`]. `tests/layers.rs` holds that.
 
 pub mod actions;
+pub mod cli;
 pub mod formats;
 pub mod model;
 pub mod store;

@@ -36,6 +36,16 @@ pub struct Place {
     pub block: u16,
 }
 
+impl Place {
+    /// The block of events that a reader adds beside those that the format counts as the turn's own, such as the
+    /// commits at a turn's end.
+    pub const EXTRA: u16 = u16::MAX;
+
+    pub fn is_extra(self) -> bool {
+        self.block == Self::EXTRA
+    }
+}
+
 /// A tool call's identity and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
@@ -54,6 +64,17 @@ pub enum ToolState {
     Failed,
     /// It never ran: a person or a rule refused it.
     Denied,
+}
+
+impl ToolState {
+    /// Whether its result is an error; `None` while there is no result.
+    pub fn is_error(self) -> Option<bool> {
+        match self {
+            Self::Pending => None,
+            Self::Done => Some(false),
+            Self::Failed | Self::Denied => Some(true),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

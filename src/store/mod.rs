@@ -6,12 +6,14 @@ mod clock;
 mod guard;
 mod receipt;
 mod records;
+mod png;
 mod rewrite;
 mod source;
 mod watch;
 
 pub use clock::now;
 pub use guard::{Busy, check_unchanged, writers};
+pub use png::encode_png;
 pub use receipt::{Receipt, ReceiptError, find_receipts, revert_file, undo};
 pub use records::{Found, Framing, MAX_RECORD_BYTES, Span, scan};
 pub use rewrite::{Piece, Rewrite, write_atomically, write_new};

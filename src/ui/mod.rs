@@ -2,7 +2,7 @@
 
 pub mod theme;
 pub mod widgets;
-pub mod words;
+pub use crate::workspace::words;
 
 use crate::formats::Recording;
 use crate::model::Session;

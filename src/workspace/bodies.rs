@@ -4,17 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::text::EventText;
+use crate::model::Place;
 
 /// Texts held per document, in bytes; the one being looked at is held whatever its size.
 const BUDGET_BYTES: usize = 48 * 1024 * 1024;
 
-/// Which text: an event's, or a step's own prompt.
+/// Which text: an event's, a step's own prompt, a raw record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextKey {
     /// Index into the session's events.
     Event(usize),
     /// Number of the step.
     Prompt(u32),
+    /// The record as it stands in the file.
+    Raw(Place),
 }
 
 /// A text that was asked for.

@@ -95,6 +95,12 @@ impl Workspace {
             }
             Message::Found(found) => self.found = Some(found),
             Message::Changed { document } => self.read_again(document),
+            Message::PictureSaved(result) => {
+                if let Err(sentence) = result {
+                    log::error!("picture not saved: {sentence}");
+                }
+                self.quit = true;
+            }
             Message::Prompt { result } => match result {
                 Ok(prompt) => {
                     self.clipboard = Some(prompt);

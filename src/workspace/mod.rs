@@ -14,6 +14,7 @@ pub mod picker;
 pub mod player;
 pub mod settings;
 pub mod text;
+pub mod words;
 
 mod messages;
 mod requests;

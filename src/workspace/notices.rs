@@ -1,11 +1,15 @@
 //! Notices: the one place where the window tells what went well or wrong, with a history.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::model::Timestamp;
 
+
 /// The history keeps this many.
 const KEPT: usize = 200;
+/// Good news is shown this long, in milliseconds.
+const SHOWN_MS: i64 = 9_000;
 
 /// What Stepline told its user.
 #[derive(Clone, Debug)]
@@ -43,6 +47,25 @@ impl Notices {
         while self.list.len() > KEPT {
             self.list.pop_front();
         }
+    }
+
+    /// Closes those that have been read by now; the time until the next one is due, if one is.
+    ///
+    /// Warnings and errors stay until they are closed.
+    pub fn expire(&mut self, now: Timestamp) -> Option<Duration> {
+        let mut next: Option<i64> = None;
+        for notice in self.list.iter_mut().filter(|notice| notice.open) {
+            if matches!(notice.level, Level::Warning | Level::Error) {
+                continue;
+            }
+            let left = SHOWN_MS - now.since(notice.at);
+            if left <= 0 {
+                notice.open = false;
+            } else {
+                next = Some(next.map_or(left, |next| next.min(left)));
+            }
+        }
+        next.and_then(|left| u64::try_from(left).ok()).map(Duration::from_millis)
     }
 
     pub fn close(&mut self, id: u64) {

@@ -15,7 +15,7 @@ use super::{Dialog, Workspace, found};
 use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
 use crate::formats::{self, Cut, Observer, Recording};
 use crate::model::{MarkerKind, Place};
-use crate::store::{Watch, find_receipts, now};
+use crate::store::{Watch, encode_png, find_receipts, now, write_atomically};
 
 /// Something that the user wants, about the active document unless it says otherwise.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +43,8 @@ pub enum Request {
     /// Take back the reading or the action that is going on.
     Cancel(DocumentId),
     Undo(PathBuf),
+    /// A picture of the window, three bytes a pixel; saved before the window closes.
+    SavePictureAndQuit { path: PathBuf, width: usize, height: usize, pixels: Vec<u8> },
 }
 
 impl Workspace {
@@ -84,6 +86,14 @@ impl Workspace {
                 }
             }
             Request::Undo(receipt) => self.undo(receipt),
+            Request::SavePictureAndQuit { path, width, height, pixels } => {
+                self.jobs.run("picture", move |outbox| {
+                    let saved = encode_png(width, height, &pixels)
+                        .map_err(|error| error.to_string())
+                        .and_then(|png| write_atomically(&path, &png).map_err(|error| error.to_string()));
+                    outbox.send(Message::PictureSaved(saved));
+                });
+            }
         }
     }
 

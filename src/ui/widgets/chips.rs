@@ -28,6 +28,20 @@ impl Chip {
 
     /// Draws it; the text is cut to the width that is there and shown whole to the pointer.
     pub fn show(&self, ui: &mut Ui) -> Response {
+        let (response, elided) = self.draw(ui, Sense::hover());
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Label, true, &self.text));
+        if elided { response.on_hover_text(&self.text) } else { response }
+    }
+
+    /// Draws it as a switch that a screen reader calls `name`.
+    pub fn show_toggle(&self, ui: &mut Ui, name: &str, on: bool) -> Response {
+        let (response, _) = self.draw(ui, Sense::click());
+        response.widget_info(|| egui::WidgetInfo::selected(egui::WidgetType::Checkbox, true, on, name));
+        response
+    }
+
+    /// The response, and whether the text had to be cut.
+    fn draw(&self, ui: &mut Ui, sense: Sense) -> (Response, bool) {
         let font = egui::FontId::proportional(size::CHIP);
         let icon_width = if self.icon.is_some() { ICON_SIDE + GAP } else { 0.0 };
         let room = (ui.available_width() - 2.0 * PADDING - icon_width).max(24.0);
@@ -35,8 +49,7 @@ impl Chip {
         job.wrap = egui::text::TextWrapping::truncate_at_width(room);
         let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
         let width = galley.size().x + icon_width + 2.0 * PADDING;
-        let (rect, response) = ui.allocate_exact_size(vec2(width, HEIGHT), Sense::hover());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Label, true, &self.text));
+        let (rect, response) = ui.allocate_exact_size(vec2(width, HEIGHT), sense);
         let painter = ui.painter();
         let outline = rect.shrink(0.5);
         painter.rect(
@@ -54,7 +67,7 @@ impl Chip {
         let elided = galley.elided;
         let text = Rect::from_min_size(pos2(x, rect.top()), vec2(galley.size().x, HEIGHT));
         painter.galley(Align2::LEFT_CENTER.align_size_within_rect(galley.size(), text).min, galley, self.colour);
-        if elided { response.on_hover_text(&self.text) } else { response }
+        (response, elided)
     }
 
     /// The width it takes when nothing is cut.

@@ -1,4 +1,4 @@
-//! The sentences of the window: what is said of a marker, a count, a moment.
+//! The sentences of window and command line: what is said of a marker, a count, a moment.
 
 use crate::model::{Decision, Evidence, Fact, Marker, QuestionState, SubagentStatus, Timestamp, clock, duration_words};
 

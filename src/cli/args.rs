@@ -1,0 +1,153 @@
+//! What was typed. Nothing is opened here.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use lexopt::prelude::*;
+
+use super::{CliError, CommandName};
+
+/// What was asked for.
+#[derive(Debug, PartialEq)]
+pub enum Invocation {
+    Window(Options),
+    Command(CommandName, Options),
+    Help,
+    Version,
+}
+
+/// Options of all commands; each command uses those that its usage names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    pub paths: Vec<PathBuf>,
+    pub session: Option<String>,
+    pub step: Option<u32>,
+    pub json: bool,
+    pub before: bool,
+    pub out: Option<PathBuf>,
+    pub preview: bool,
+    pub yes: bool,
+    pub from: Option<u32>,
+    pub to: Option<u32>,
+    pub prompt: Option<PathBuf>,
+    pub against: Option<PathBuf>,
+    /// Window only: write a picture of the window to this file and leave. For documents and tests.
+    pub screenshot: Option<PathBuf>,
+    /// Window only: its size in points.
+    pub size: Option<(f32, f32)>,
+    /// Window only: `light` or `dark` instead of the remembered theme.
+    pub theme: Option<String>,
+}
+
+/// The text of `--help`.
+pub fn usage() -> String {
+    format!(
+        "Stepline {version}: opens the recorded session of an AI agent as a timeline of steps.
+
+stepline [PATH…] [--session ID] [--step N]     open the window
+stepline sessions SOURCE [--json]              the sessions a source holds
+stepline steps    SOURCE [--json]              its steps
+stepline show     SOURCE --step N [--json]     the events of one step
+stepline fork     SOURCE --step N [--before] [--out PATH] [--json]
+                                               a new session with step N and all before it
+                                               (--before: without step N)
+stepline revert   SOURCE --step N (--preview | --yes) [--json]
+                                               take step N and all after it out of the file
+stepline undo     RECEIPT [--json]             take a revert back, byte for byte
+stepline replay   SOURCE [--from N] [--to M] [--json] [--prompt FILE] [--against OTHER]
+                                               play back what was recorded; runs nothing
+stepline check    SOURCE [--json]              every record accounted for
+
+SOURCE is a file, a folder, or - for standard input. --session ID chooses one where a source
+holds several. Exit status: 0 done, 1 refused or diverged, 2 wrong usage, 3 cannot be read.
+",
+        version = env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// Reads the arguments after the program's name.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, CliError> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let named = arguments.first().and_then(|first| first.to_str());
+    let command = named.and_then(|name| CommandName::ALL.iter().find(|(other, _)| *other == name));
+    let rest = arguments.get(usize::from(command.is_some())..).unwrap_or_default().to_vec();
+    let usage = |error: lexopt::Error| CliError::Usage(format!("{error}; see stepline --help"));
+    let mut parser = lexopt::Parser::from_args(rest);
+    let mut options = Options::default();
+    while let Some(argument) = parser.next().map_err(usage)? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Invocation::Help),
+            Short('V') | Long("version") => return Ok(Invocation::Version),
+            Long("session") => options.session = Some(parser.value().and_then(|value| value.string()).map_err(usage)?),
+            Long("step") => options.step = Some(parser.value().and_then(|value| value.parse()).map_err(usage)?),
+            Long("json") => options.json = true,
+            Long("before") => options.before = true,
+            Long("out") => options.out = Some(parser.value().map_err(usage)?.into()),
+            Long("preview") => options.preview = true,
+            Long("yes") => options.yes = true,
+            Long("from") => options.from = Some(parser.value().and_then(|value| value.parse()).map_err(usage)?),
+            Long("to") => options.to = Some(parser.value().and_then(|value| value.parse()).map_err(usage)?),
+            Long("prompt") => options.prompt = Some(parser.value().map_err(usage)?.into()),
+            Long("against") => options.against = Some(parser.value().map_err(usage)?.into()),
+            Long("screenshot") => options.screenshot = Some(parser.value().map_err(usage)?.into()),
+            Long("theme") => options.theme = Some(parser.value().and_then(|value| value.string()).map_err(usage)?),
+            Long("size") => {
+                let text = parser.value().and_then(|value| value.string()).map_err(usage)?;
+                let size = text.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+                options.size = Some(size.ok_or_else(|| CliError::Usage(format!("--size is WxH, not {text}")))?);
+            }
+            Value(path) => options.paths.push(path.into()),
+            other => return Err(usage(other.unexpected())),
+        }
+    }
+    Ok(match command {
+        Some((_, command)) => Invocation::Command(*command, options),
+        None => Invocation::Window(options),
+    })
+}
+
+impl Options {
+    /// The one source or receipt of a command.
+    pub fn only_path(&self, what: &str) -> Result<&PathBuf, CliError> {
+        match self.paths.as_slice() {
+            [path] => Ok(path),
+            [] => Err(CliError::Usage(format!("{what} is missing; see stepline --help"))),
+            [_, other, ..] => Err(CliError::Usage(format!("one {what} at a time; what about {}?", other.display()))),
+        }
+    }
+
+    /// The step that a command must name.
+    pub fn step(&self) -> Result<u32, CliError> {
+        self.step.ok_or_else(|| CliError::Usage("--step N is missing; see stepline --help".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Invocation, CliError> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn a_first_word_that_is_no_command_is_a_path() {
+        let Ok(Invocation::Window(options)) = parsed("a.jsonl b.json --step 3") else { panic!("a window") };
+        assert_eq!(options.paths, [PathBuf::from("a.jsonl"), PathBuf::from("b.json")]);
+        assert_eq!(options.step, Some(3));
+        let Ok(Invocation::Command(CommandName::Fork, options)) = parsed("fork x --step=2 --before --json") else {
+            panic!("a fork")
+        };
+        assert!(options.before && options.json);
+        assert_eq!(options.step, Some(2));
+    }
+
+    #[test]
+    fn wrong_usage_says_what_is_wrong() {
+        let Err(CliError::Usage(sentence)) = parsed("steps a --stop 3") else { panic!("refused") };
+        assert_eq!(sentence, "invalid option '--stop'; see stepline --help");
+        let Ok(Invocation::Command(_, options)) = parsed("steps") else { panic!("parsed") };
+        let Err(CliError::Usage(sentence)) = options.only_path("SOURCE") else { panic!("refused") };
+        assert_eq!(sentence, "SOURCE is missing; see stepline --help");
+    }
+}

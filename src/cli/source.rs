@@ -1,0 +1,142 @@
+//! From what was named to the session that is meant: a file, a folder with several, standard input.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{CliError, Options, print};
+use crate::formats::{self, OpenError, Patient, Recording};
+
+/// How deep a folder is searched, and how many files are opened.
+const MAX_DEPTH: usize = 4;
+const MAX_FILES: usize = 10_000;
+/// Standard input is read up to this many bytes.
+const MAX_INPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+
+/// A session that was opened, and what has to live as long as it is read.
+pub struct Opened {
+    pub recording: Arc<dyn Recording>,
+    /// The copy of standard input; goes with this.
+    spool: Option<tempfile::NamedTempFile>,
+}
+
+impl Opened {
+    /// Whether it came from standard input and therefore has no place of its own.
+    pub fn is_from_input(&self) -> bool {
+        self.spool.is_some()
+    }
+}
+
+/// Opens the session that the options name.
+pub fn open(options: &Options) -> Result<Opened, CliError> {
+    open_path(options.only_path("SOURCE")?, options.session.as_deref())
+}
+
+/// Opens the session of `source`, by id where it holds several.
+pub fn open_path(source: &Path, session: Option<&str>) -> Result<Opened, CliError> {
+    if source.as_os_str() == "-" {
+        let spool = spool_input()?;
+        let recording = formats::open(spool.path(), &Patient).map_err(unreadable)?;
+        return Ok(Opened { recording, spool: Some(spool) });
+    }
+    if !source.is_dir() {
+        let recording = formats::open(source, &Patient).map_err(unreadable)?;
+        if let Some(wanted) = session
+            && recording.session().id != wanted
+        {
+            let has = &recording.session().id;
+            return Err(CliError::Usage(format!("no session {wanted}, only {has}: {}", source.display())));
+        }
+        return Ok(Opened { recording, spool: None });
+    }
+    let mut recordings = open_folder(source, session)?;
+    match (recordings.len(), session) {
+        (1, _) => Ok(Opened { recording: recordings.remove(0), spool: None }),
+        (0, Some(wanted)) => Err(CliError::Usage(format!("no session {wanted}: {}", source.display()))),
+        (0, None) => Err(CliError::Unreadable(format!(
+            "no sessions found: looked for Claude Code transcripts and Outpost journals: {}",
+            source.display()
+        ))),
+        (_, _) => {
+            let list: Vec<String> =
+                recordings.iter().map(|recording| print::session_line(recording.session())).collect();
+            Err(CliError::Usage(format!(
+                "several sessions; choose one with --session ID:\n{}\n{}",
+                list.join("\n"),
+                source.display()
+            )))
+        }
+    }
+}
+
+/// All sessions of a source, newest last activity first.
+pub fn open_all(options: &Options) -> Result<Vec<Arc<dyn Recording>>, CliError> {
+    let source = options.only_path("SOURCE")?;
+    if !source.is_dir() {
+        return Ok(vec![open_path(source, options.session.as_deref())?.recording]);
+    }
+    let mut recordings = open_folder(source, options.session.as_deref())?;
+    recordings.sort_by_key(|recording| std::cmp::Reverse(recording.session().ended_at));
+    Ok(recordings)
+}
+
+/// The sessions below a folder. A file of that name is taken before all are opened to look for an id.
+fn open_folder(folder: &Path, session: Option<&str>) -> Result<Vec<Arc<dyn Recording>>, CliError> {
+    let mut files = Vec::new();
+    collect(folder, MAX_DEPTH, &mut files);
+    files.sort();
+    if let Some(wanted) = session
+        && let Some(named) = files.iter().find(|file| file.file_stem().is_some_and(|stem| stem == wanted))
+    {
+        return Ok(vec![formats::open(named, &Patient).map_err(unreadable)?]);
+    }
+    let mut recordings = Vec::new();
+    for file in files {
+        match formats::open(&file, &Patient) {
+            Ok(recording) if session.is_none_or(|wanted| recording.session().id == wanted) => {
+                recordings.push(recording)
+            }
+            // Files of other kinds lie about in such folders.
+            Ok(_) | Err(OpenError::Unknown { .. } | OpenError::Empty { .. }) => {}
+            Err(error) => eprintln!("stepline: {error}"),
+        }
+    }
+    Ok(recordings)
+}
+
+/// Session files below `folder`. Links are not followed; subagents' files belong to their session.
+fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if kind.is_dir() && depth > 0 && !matches!(name.as_str(), "subagents" | "node_modules" | ".git") {
+            collect(&path, depth - 1, files);
+        } else if kind.is_file()
+            && files.len() < MAX_FILES
+            && path
+                .extension()
+                .is_some_and(|extension| ["json", "jsonl", "ndjson"].iter().any(|known| extension == *known))
+            && !name.starts_with("agent-")
+            && !name.ends_with(".stepline-receipt.json")
+        {
+            files.push(path);
+        }
+    }
+}
+
+fn spool_input() -> Result<tempfile::NamedTempFile, CliError> {
+    let failed = |error: std::io::Error| CliError::Unreadable(format!("standard input: {error}"));
+    let mut spool = tempfile::Builder::new().prefix("stepline-input-").suffix(".jsonl").tempfile().map_err(failed)?;
+    let mut input = std::io::stdin().lock().take(MAX_INPUT_BYTES + 1);
+    let copied = std::io::copy(&mut input, &mut spool).map_err(failed)?;
+    if copied > MAX_INPUT_BYTES {
+        return Err(CliError::Unreadable("standard input is longer than 4 GiB; save it to a file first".to_owned()));
+    }
+    Ok(spool)
+}
+
+pub fn unreadable(error: OpenError) -> CliError {
+    CliError::Unreadable(error.to_string())
+}

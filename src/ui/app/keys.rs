@@ -1,0 +1,101 @@
+//! From keys to commands, matched exactly: no modifier too many, none too few.
+
+use egui::{Context, Event, Key as EguiKey, Modifiers};
+
+use crate::workspace::Command;
+use crate::workspace::command::{Key, Shortcut};
+
+/// The commands whose shortcuts were pressed since the last frame. Their keys are taken from the input.
+///
+/// While text is being typed or a dialog is open, only shortcuts with Ctrl count.
+pub fn commands(context: &Context, dialog_open: bool) -> Vec<Command> {
+    let typing = context.text_edit_focused();
+    let mut found = Vec::new();
+    context.input_mut(|input| {
+        input.events.retain(|event| {
+            let Event::Key { key, pressed: true, modifiers, .. } = event else { return true };
+            match command(*key, *modifiers, typing, dialog_open) {
+                Some(command) => {
+                    found.push(command);
+                    false
+                }
+                None => true,
+            }
+        });
+    });
+    found
+}
+
+fn command(key: EguiKey, modifiers: Modifiers, typing: bool, dialog_open: bool) -> Option<Command> {
+    let pressed = shortcut(key, modifiers)?;
+    if !pressed.control && (typing || dialog_open) {
+        return None;
+    }
+    let command = Command::ALL.into_iter().find(|command| command.info().shortcuts.contains(&pressed))?;
+    // A text field undoes its own typing.
+    if typing && command == Command::UndoRevert {
+        return None;
+    }
+    Some(command)
+}
+
+/// What was pressed, as shortcuts are written down.
+fn shortcut(key: EguiKey, modifiers: Modifiers) -> Option<Shortcut> {
+    if modifiers.alt {
+        return None;
+    }
+    let control = modifiers.command;
+    let (key, is_sign) = match key {
+        EguiKey::ArrowUp => (Key::Up, false),
+        EguiKey::ArrowDown => (Key::Down, false),
+        EguiKey::Home => (Key::Home, false),
+        EguiKey::End => (Key::End, false),
+        EguiKey::Tab => (Key::Tab, false),
+        EguiKey::Space => (Key::Space, false),
+        EguiKey::Period => (Key::Period, false),
+        EguiKey::F5 => (Key::F5, false),
+        EguiKey::Plus => (Key::Char('+'), true),
+        EguiKey::Equals => (Key::Char('='), true),
+        EguiKey::Minus => (Key::Char('-'), true),
+        EguiKey::Questionmark => (Key::Char('?'), true),
+        EguiKey::OpenBracket => (Key::Char('['), true),
+        EguiKey::CloseBracket => (Key::Char(']'), true),
+        EguiKey::Num0 => (Key::Char('0'), false),
+        // `?` on keyboards where it is Shift+/ and arrives as the key under it.
+        EguiKey::Slash if modifiers.shift => (Key::Char('?'), true),
+        other => {
+            let mut letters = other.name().chars();
+            match (letters.next(), letters.next()) {
+                (Some(letter), None) if letter.is_ascii_uppercase() => (Key::Char(letter), false),
+                _ => return None,
+            }
+        }
+    };
+    // Whether a sign needs Shift depends on the keyboard; the sign is what counts.
+    Some(Shortcut { key, control, shift: modifiers.shift && !is_sign })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modifiers_match_exactly() {
+        let none = Modifiers::NONE;
+        assert_eq!(command(EguiKey::F, none, false, false), Some(Command::Fork));
+        assert_eq!(command(EguiKey::F, Modifiers::SHIFT, false, false), Some(Command::ForkBefore));
+        assert_eq!(command(EguiKey::F, Modifiers::ALT, false, false), None);
+        assert_eq!(command(EguiKey::O, Modifiers::COMMAND, false, false), Some(Command::Open));
+        assert_eq!(command(EguiKey::O, Modifiers::COMMAND | Modifiers::SHIFT, false, false), None);
+        assert_eq!(command(EguiKey::Questionmark, Modifiers::SHIFT, false, false), Some(Command::Shortcuts));
+        assert_eq!(command(EguiKey::Plus, Modifiers::SHIFT, false, false), Some(Command::TimelineZoomIn));
+    }
+
+    #[test]
+    fn plain_keys_belong_to_a_text_that_is_typed() {
+        assert_eq!(command(EguiKey::F, Modifiers::NONE, true, false), None);
+        assert_eq!(command(EguiKey::F, Modifiers::NONE, false, true), None);
+        assert_eq!(command(EguiKey::Z, Modifiers::COMMAND, true, false), None);
+        assert_eq!(command(EguiKey::O, Modifiers::COMMAND, true, false), Some(Command::Open));
+    }
+}

@@ -1,0 +1,98 @@
+//! Where the panels lie.
+
+use std::sync::Arc;
+
+use egui::{Align2, CentralPanel, Frame, Margin, Panel, Stroke, Ui};
+
+use super::super::theme::{self, Theme, space};
+use super::super::{Scene, conversation, dialogs, home, inspector, notices, steps, timeline};
+use super::{App, bars};
+use crate::workspace::document::State;
+
+/// A window narrower than this has no room for the inspector beside the conversation.
+const INSPECTOR_FROM_PX: f32 = 1000.0;
+
+impl App {
+    /// Draws everything.
+    pub fn ui(&mut self, ui: &mut Ui) {
+        let theme = Theme::of(ui.ctx());
+        bars::top(ui, theme, &self.workspace, &mut self.requests);
+        bars::status(ui, theme, &self.workspace, &mut self.requests);
+        bars::replay(ui, theme, &self.workspace, &mut self.requests);
+        match self.workspace.active().map(|document| (&document.state, document.recording().map(Arc::clone))) {
+            Some((_, Some(recording))) => self.session(ui, theme, recording.as_ref()),
+            Some((State::Failed(_), None)) => self.centre(ui, theme, |app, ui| {
+                if let Some(document) = app.workspace.active() {
+                    home::failed(ui, theme, document, &mut app.requests);
+                }
+            }),
+            Some((_, None)) => self.centre(ui, theme, |app, ui| {
+                if let Some(document) = app.workspace.active() {
+                    home::reading(ui, theme, document, &mut app.requests);
+                }
+            }),
+            None => self.centre(ui, theme, |app, ui| home::empty(ui, theme, &app.workspace, &mut app.requests)),
+        }
+        dialogs::show(ui.ctx(), theme, &mut self.workspace, &mut self.requests);
+        notices::show(ui.ctx(), theme, &self.workspace, &mut self.requests);
+        drop_hint(ui, theme);
+        if !self.requests.is_empty() {
+            // What was asked for shows in the next frame.
+            ui.ctx().request_repaint();
+        }
+    }
+
+    fn centre(&mut self, ui: &mut Ui, theme: &Theme, content: impl FnOnce(&mut Self, &mut Ui)) {
+        CentralPanel::default().frame(Frame::new().fill(theme.bg)).show(ui, |ui| content(self, ui));
+    }
+
+    fn session(&mut self, ui: &mut Ui, theme: &'static Theme, recording: &dyn crate::formats::Recording) {
+        let Some(document) = self.workspace.active() else { return };
+        let view = self.views.entry(document.id).or_default();
+        let mut scene = Scene {
+            theme,
+            document,
+            recording,
+            session: recording.session(),
+            requests: &mut self.requests,
+            reveal: self.workspace.reveal,
+        };
+        let side = |fill| Frame::new().fill(fill);
+        Panel::top("timeline")
+            .resizable(false)
+            .frame(side(theme.panel))
+            .show(ui, |ui| timeline::show(ui, &mut scene, &mut view.timeline));
+        Panel::left("steps")
+            .default_size(316.0)
+            .size_range(200.0..=560.0)
+            .frame(side(theme.panel))
+            .show(ui, |ui| steps::show(ui, &mut scene, &mut view.steps));
+        if self.workspace.settings.inspector && ui.ctx().content_rect().width() >= INSPECTOR_FROM_PX {
+            Panel::right("inspector")
+                .default_size(330.0)
+                .size_range(220.0..=720.0)
+                .frame(side(theme.panel))
+                .show(ui, |ui| inspector::show(ui, &mut scene, &mut view.inspector));
+        }
+        CentralPanel::default()
+            .frame(side(theme.bg))
+            .show(ui, |ui| conversation::show(ui, &mut scene, &mut view.conversation));
+    }
+}
+
+/// While files hang over the window: what will happen when they fall.
+fn drop_hint(ui: &Ui, theme: &Theme) {
+    let hovering = ui.ctx().input(|input| input.raw.hovered_files.len());
+    if hovering == 0 {
+        return;
+    }
+    let text = if hovering == 1 { "Drop to open it".to_owned() } else { format!("Drop to open {hovering} files") };
+    egui::Area::new("drop".into()).anchor(Align2::CENTER_CENTER, egui::Vec2::ZERO).interactable(false).show(ui.ctx(), |ui| {
+        Frame::new()
+            .fill(theme.raised)
+            .stroke(Stroke::new(1.0, theme.accent))
+            .corner_radius(space::RADIUS)
+            .inner_margin(Margin::same(24))
+            .show(ui, |ui| ui.label(egui::RichText::new(text).font(theme::bold(theme::size::HEADING))));
+    });
+}

@@ -1,0 +1,128 @@
+//! The window as a whole: how it is made, what it does each frame, how its panels lie.
+//!
+//! `logic` drains what the jobs sent and carries out what was asked for; `ui` only draws and asks.
+
+mod bars;
+mod keys;
+mod layout;
+mod logic;
+mod screenshot;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use egui::Context;
+
+use super::inspector::InspectorState;
+use super::steps::StepsState;
+use super::theme;
+use crate::cli::Options;
+use crate::workspace::document::DocumentId;
+use crate::workspace::picker::{Complaints, Desktop, FilePicker};
+use crate::workspace::settings::{Settings, Theme};
+use crate::workspace::{Request, Surroundings, Workspace, found};
+use screenshot::Screenshot;
+
+/// The window's own state: where each document's panels are scrolled, what was asked for and is not done yet.
+pub struct App {
+    pub workspace: Workspace,
+    views: HashMap<DocumentId, DocumentView>,
+    requests: Vec<Request>,
+    /// When a replay was last let go on.
+    last_tick: Option<Instant>,
+    title: String,
+    /// The step to select once the first document is open.
+    first_step: Option<u32>,
+    screenshot: Option<Screenshot>,
+}
+
+/// The panels' state for one document.
+#[derive(Default)]
+pub struct DocumentView {
+    pub steps: StepsState,
+    pub inspector: InspectorState,
+}
+
+impl App {
+    /// A window over `surroundings` with `paths` open.
+    pub fn new(context: &Context, surroundings: Surroundings, paths: &[PathBuf], first_step: Option<u32>) -> Self {
+        theme::install(context);
+        context.options_mut(|options| options.zoom_with_keyboard = false);
+        let mut workspace = Workspace::new(surroundings);
+        for path in paths {
+            workspace.open(path);
+        }
+        workspace.handle(Request::ShowTab(0));
+        Self {
+            workspace,
+            views: HashMap::new(),
+            requests: Vec::new(),
+            last_tick: None,
+            title: String::new(),
+            first_step,
+            screenshot: None,
+        }
+    }
+
+    /// One frame: what `eframe` calls in two parts.
+    pub fn frame(&mut self, ui: &mut egui::Ui) {
+        self.logic(ui.ctx());
+        self.ui(ui);
+    }
+}
+
+impl eframe::App for App {
+    fn logic(&mut self, context: &Context, _: &mut eframe::Frame) {
+        App::logic(self, context);
+    }
+
+    fn ui(&mut self, ui: &mut egui::Ui, _: &mut eframe::Frame) {
+        App::ui(self, ui);
+    }
+}
+
+/// Opens the window and returns when it is closed; an error is one sentence with what to do.
+pub fn open_window(options: Options) -> Result<(), String> {
+    Complaints::install();
+    let (width, height) = options.size.unwrap_or((1440.0, 900.0));
+    let native = eframe::NativeOptions {
+        viewport: egui::ViewportBuilder::default()
+            .with_title("Stepline")
+            .with_app_id("stepline")
+            .with_inner_size([width, height])
+            .with_min_inner_size([760.0, 480.0]),
+        renderer: eframe::Renderer::Glow,
+        ..Default::default()
+    };
+    let create = move |creation: &eframe::CreationContext<'_>| -> Result<Box<dyn eframe::App>, _> {
+        let context = creation.egui_ctx.clone();
+        let wake = context.clone();
+        let picker: Arc<dyn FilePicker> = Arc::new(Desktop);
+        let surroundings = Surroundings {
+            wake: Arc::new(move || wake.request_repaint()),
+            picker,
+            settings_path: Settings::default_path(),
+            claude_projects: found::claude_projects(),
+        };
+        let mut app = App::new(&context, surroundings, &options.paths, options.step);
+        app.screenshot = options.screenshot.clone().map(Screenshot::new);
+        match options.theme.as_deref() {
+            Some("light") => app.workspace.settings.theme = Theme::Light,
+            Some("dark") => app.workspace.settings.theme = Theme::Dark,
+            _ => {}
+        }
+        Ok(Box::new(app))
+    };
+    eframe::run_native("stepline", native, Box::new(create)).map_err(|error| no_window(&error))
+}
+
+/// Why there is no window, and what to do about it.
+fn no_window(error: &eframe::Error) -> String {
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    if cfg!(target_os = "linux") && !has_display {
+        return "there is no display here; the commands work without one, see stepline --help".to_owned();
+    }
+    format!("no window: {error}; if this machine has no OpenGL, try LIBGL_ALWAYS_SOFTWARE=1, or the commands of stepline --help")
+}

@@ -1,0 +1,103 @@
+//! What is shown over the window: a revert's preview, a fork's receipt, the report, the shortcuts.
+
+mod lists;
+mod revert;
+
+use egui::{Context, Id, Modal, RichText, Ui};
+
+use super::theme::{self, Theme, size, space};
+use super::words;
+use crate::actions::ForkReceipt;
+use crate::workspace::{Dialog, Request, Workspace};
+
+const WIDTH: f32 = 640.0;
+
+/// Draws the dialog that is open, if one is. Escape and a click beside it close it.
+pub fn show(context: &Context, theme: &Theme, workspace: &mut Workspace, requests: &mut Vec<Request>) {
+    let Some(mut dialog) = workspace.dialog.take() else { return };
+    let modal = Modal::new(Id::new("dialog")).show(context, |ui| {
+        ui.set_width(WIDTH.min(context.content_rect().width() - 80.0));
+        match &mut dialog {
+            Dialog::Revert { plan, step_number, document } => {
+                revert::show(ui, theme, workspace, *document, *step_number, plan.as_deref(), requests);
+            }
+            Dialog::Forked(receipt) => forked(ui, theme, receipt, requests),
+            Dialog::Path { text, reason } => path(ui, theme, text, reason.as_deref(), requests),
+            Dialog::Report => lists::report(ui, theme, workspace, requests),
+            Dialog::Notices => lists::notices(ui, theme, workspace, requests),
+            Dialog::Shortcuts => lists::shortcuts(ui, theme, requests),
+        }
+    });
+    if modal.should_close() {
+        requests.push(Request::CloseDialog);
+    }
+    workspace.dialog = Some(dialog);
+}
+
+fn title(ui: &mut Ui, text: &str) {
+    ui.label(RichText::new(text).font(theme::bold(size::HEADING)));
+    ui.add_space(space::S);
+}
+
+/// Buttons at the end of a dialog, the first one leftmost.
+fn closing_row(ui: &mut Ui, requests: &mut Vec<Request>, buttons: impl FnOnce(&mut Ui, &mut Vec<Request>)) {
+    ui.add_space(space::M);
+    ui.horizontal(|ui| buttons(ui, requests));
+}
+
+fn forked(ui: &mut Ui, theme: &Theme, receipt: &ForkReceipt, requests: &mut Vec<Request>) {
+    title(ui, "Forked");
+    let steps = words::count(u64::from(receipt.steps), "step", "steps");
+    ui.label(format!("A new session with {steps} is open in a tab of its own. The original was not touched."));
+    ui.add_space(space::S);
+    copy_line(ui, theme, "File", &receipt.path.display().to_string(), "Copy path", requests);
+    if let Some(command) = &receipt.resume_command {
+        copy_line(ui, theme, "To go on from it", command, "Copy command", requests);
+    }
+    for warning in &receipt.warnings {
+        ui.add_space(space::XS);
+        ui.add(egui::Label::new(RichText::new(warning).color(theme.fallback)).wrap());
+    }
+    closing_row(ui, requests, |ui, requests| {
+        if ui.button("Close").clicked() {
+            requests.push(Request::CloseDialog);
+        }
+    });
+}
+
+/// A labelled line of code with a button that copies it.
+fn copy_line(ui: &mut Ui, theme: &Theme, label: &str, text: &str, button: &str, requests: &mut Vec<Request>) {
+    ui.label(RichText::new(label).font(theme::small()).color(theme.weak));
+    ui.horizontal_top(|ui| {
+        if ui.button(button).clicked() {
+            requests.push(Request::Copy(text.to_owned()));
+        }
+        ui.add(egui::Label::new(RichText::new(text).font(theme::code())).wrap().selectable(true));
+    });
+    ui.add_space(space::XS);
+}
+
+fn path(ui: &mut Ui, theme: &Theme, text: &mut String, reason: Option<&str>, requests: &mut Vec<Request>) {
+    title(ui, "Open path");
+    if let Some(reason) = reason {
+        ui.add(egui::Label::new(RichText::new(reason).color(theme.fallback)).wrap());
+        ui.add_space(space::XS);
+    }
+    let label = ui.label(RichText::new("Path of a session file").color(theme.weak));
+    let field = ui.add(egui::TextEdit::singleline(text).desired_width(f32::INFINITY).font(egui::TextStyle::Monospace));
+    let field = field.labelled_by(label.id);
+    let entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+    if !field.has_focus() && !entered {
+        field.request_focus();
+    }
+    let wanted = text.trim().trim_matches(['"', '\'']).trim_start_matches("file://").to_owned();
+    closing_row(ui, requests, |ui, requests| {
+        let open = ui.add_enabled(!wanted.is_empty(), egui::Button::new("Open"));
+        if (open.clicked() || entered) && !wanted.is_empty() {
+            requests.push(Request::Open(wanted.into()));
+        }
+        if ui.button("Cancel").clicked() {
+            requests.push(Request::CloseDialog);
+        }
+    });
+}

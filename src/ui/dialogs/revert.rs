@@ -1,0 +1,135 @@
+//! The preview of a revert: everything that goes, before anything is written.
+
+use egui::{Button, Label, RichText, ScrollArea, Stroke, Ui};
+
+use super::super::theme::{self, Theme, size, space};
+use super::super::words;
+use crate::actions::RevertPlan;
+use crate::formats::FileActionKind;
+use crate::workspace::document::DocumentId;
+use crate::workspace::{Request, Workspace};
+
+/// Longer prompts are shown this far; the whole of them is copied.
+const PROMPT_SHOWN_BYTES: usize = 4_000;
+
+pub fn show(
+    ui: &mut Ui,
+    theme: &Theme,
+    workspace: &Workspace,
+    document: DocumentId,
+    step_number: u32,
+    plan: Option<&RevertPlan>,
+    requests: &mut Vec<Request>,
+) {
+    let Some((document, session)) = workspace.document(document).and_then(|document| Some((document, document.session()?))) else {
+        return;
+    };
+    super::title(ui, &format!("Revert step {step_number}"));
+    let Some(plan) = plan else {
+        ui.label(RichText::new("Working out what would go…").color(theme.weak));
+        super::closing_row(ui, requests, |ui, requests| cancel(ui, requests));
+        return;
+    };
+    ui.label(format!("{}; {} stay.", plan.title(session), words::count(plan.revert.keeps_steps.into(), "step", "steps")));
+    ui.label(RichText::new(counts(plan)).color(theme.weak));
+    ui.add_space(space::S);
+    ScrollArea::vertical().id_salt("revert preview").max_height(ui.ctx().content_rect().height() * 0.5).show(ui, |ui| {
+        effects(ui, theme, plan);
+        if let Some(prompt) = &plan.revert.prefill {
+            dropped_prompt(ui, theme, prompt, requests);
+        }
+    });
+    ui.add_space(space::S);
+    let name = document.name();
+    match &plan.would_refuse {
+        Some(reason) => ui.add(Label::new(RichText::new(format!("Cannot be done now: {reason}")).color(theme.failure)).wrap()),
+        None => ui.add(
+            Label::new(
+                RichText::new(format!("{name} is written anew. A backup and a receipt stay beside it; Undo revert puts every byte back."))
+                    .color(theme.weak),
+            )
+            .wrap(),
+        ),
+    };
+    let refused = plan.would_refuse.as_deref();
+    super::closing_row(ui, requests, |ui, requests| {
+        let button = Button::new(format!("Revert step {step_number}")).stroke(Stroke::new(1.0, theme.failure));
+        let response = ui.add_enabled(refused.is_none(), button);
+        if response.clicked() {
+            requests.push(Request::ConfirmRevert);
+        }
+        if let Some(reason) = refused {
+            let spoken = format!("Revert step {step_number}, not available: {reason}");
+            response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, false, &spoken));
+            response.on_disabled_hover_text(reason);
+        }
+        cancel(ui, requests);
+    });
+}
+
+fn cancel(ui: &mut Ui, requests: &mut Vec<Request>) {
+    if ui.button("Cancel").clicked() {
+        requests.push(Request::CloseDialog);
+    }
+}
+
+fn counts(plan: &RevertPlan) -> String {
+    [
+        words::count(plan.dropped_steps, "step", "steps"),
+        words::count(plan.revert.dropped.messages, "message", "messages"),
+        words::count(plan.dropped_runs, "run", "runs"),
+        words::count(plan.dropped_events, "event", "events"),
+    ]
+    .join(" · ")
+}
+
+/// Approvals cancelled, files that the workspace keeps changed, commands that nothing takes back.
+fn effects(ui: &mut Ui, theme: &Theme, plan: &RevertPlan) {
+    let dropped = &plan.revert.dropped;
+    let line = |ui: &mut Ui, text: &str| {
+        ui.add(Label::new(RichText::new(text).font(theme::code())).wrap());
+    };
+    if !dropped.pending_approvals.is_empty() {
+        section(ui, theme, "Waiting approvals that are cancelled");
+        dropped.pending_approvals.iter().for_each(|(tool, _)| line(ui, tool));
+    }
+    if !dropped.file_actions.is_empty() {
+        section(ui, theme, "Files the dropped turns changed; Stepline leaves them as they are");
+        for action in &dropped.file_actions {
+            let word = match action.kind {
+                FileActionKind::Restore => "changed ",
+                FileActionKind::Delete => "created ",
+                FileActionKind::Recreate => "deleted ",
+            };
+            line(ui, &format!("{word} {}", action.path));
+        }
+    }
+    if !dropped.irreversible.is_empty() {
+        section(ui, theme, "Commands that ran; nothing takes them back");
+        dropped.irreversible.iter().for_each(|(tool, what)| line(ui, &format!("{tool}: {what}")));
+    }
+    for warning in &plan.revert.warnings {
+        ui.add(Label::new(RichText::new(warning).color(theme.fallback)).wrap());
+    }
+}
+
+fn section(ui: &mut Ui, theme: &Theme, text: &str) {
+    ui.add_space(space::XS);
+    ui.label(RichText::new(text).font(theme::small()).color(theme.weak));
+}
+
+fn dropped_prompt(ui: &mut Ui, theme: &Theme, prompt: &str, requests: &mut Vec<Request>) {
+    ui.add_space(space::S);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("The dropped prompt").font(theme::bold(size::BASE)));
+        if ui.button("Copy dropped prompt").clicked() {
+            requests.push(Request::Copy(prompt.to_owned()));
+        }
+    });
+    let end = prompt.char_indices().map(|(at, _)| at).find(|at| *at >= PROMPT_SHOWN_BYTES).unwrap_or(prompt.len());
+    let mut shown = prompt.get(..end).unwrap_or(prompt).to_owned();
+    if end < prompt.len() {
+        shown.push('…');
+    }
+    ui.add(Label::new(RichText::new(crate::workspace::text::visible(&shown)).color(theme.text)).wrap());
+}

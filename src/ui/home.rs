@@ -1,0 +1,167 @@
+//! The window without a session: what can be opened, what is being opened, what did not open.
+
+use egui::{Align, Button, Frame, Layout, Margin, RichText, ScrollArea, Stroke, Ui, vec2};
+
+use super::theme::{self, Theme, size, space};
+use super::widgets::command_button;
+use super::words;
+use crate::model::clock;
+use crate::workspace::document::{Document, State};
+use crate::workspace::found::FoundSession;
+use crate::workspace::{Command, Request, Workspace};
+
+const COLUMN: f32 = 640.0;
+
+/// No session is open: what Stepline opens, and the sessions it found on this machine.
+pub fn empty(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Request>) {
+    column(ui, |ui| {
+        ui.add_space(space::L * 2.0);
+        ui.label(RichText::new("Open a recorded session").font(theme::bold(20.0)));
+        ui.add_space(space::XS);
+        let text = "Stepline opens Claude Code transcripts and Outpost journals, whatever they are called. Drop a file here, \
+                    or choose one.";
+        ui.label(RichText::new(text).color(theme.weak));
+        ui.add_space(space::M);
+        ui.horizontal(|ui| {
+            let open = Button::new(RichText::new("Open…").color(theme.text)).stroke(Stroke::new(1.0, theme.accent));
+            if ui.add(open).on_hover_text(Command::Open.info().tooltip).clicked() {
+                requests.push(Request::Run(Command::Open));
+            }
+            command_button(ui, workspace, Command::OpenPath, "Open path…", requests);
+            command_button(ui, workspace, Command::Shortcuts, "Keyboard shortcuts", requests);
+        });
+        ui.add_space(space::L);
+        recent(ui, theme, workspace, requests);
+        found(ui, theme, workspace.found.as_deref(), requests);
+    });
+}
+
+fn column(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
+    let side = ((ui.available_width() - COLUMN) / 2.0).max(space::L);
+    Frame::new().inner_margin(Margin { left: side as i8, right: 0, top: 0, bottom: 0 }).show(ui, |ui| {
+        let _ = side;
+        content(ui);
+    });
+}
+
+fn heading(ui: &mut Ui, text: &str) {
+    ui.label(RichText::new(text).font(theme::bold(size::BASE)));
+    ui.add_space(space::XS);
+}
+
+fn recent(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Request>) {
+    let files = &workspace.settings.recent_files;
+    if files.is_empty() {
+        return;
+    }
+    heading(ui, "Recent files");
+    for path in files.iter().take(5) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+        if row(ui, theme, &name, &folder, "", &format!("Open recent {name}")) {
+            requests.push(Request::Open(path.clone()));
+        }
+    }
+    ui.add_space(space::M);
+}
+
+fn found(ui: &mut Ui, theme: &Theme, found: Option<&[FoundSession]>, requests: &mut Vec<Request>) {
+    heading(ui, "Claude Code sessions on this machine");
+    let Some(found) = found else {
+        ui.label(RichText::new("Looking for them…").color(theme.weak));
+        return;
+    };
+    if found.is_empty() {
+        ui.label(RichText::new("None found where Claude Code keeps them").color(theme.weak));
+        return;
+    }
+    let row_height = 40.0;
+    ScrollArea::vertical().id_salt("found").auto_shrink(false).show_rows(ui, row_height, found.len(), |ui, rows| {
+        for session in found.get(rows).unwrap_or_default() {
+            let when = clock(session.modified, "%Y-%m-%d %H:%M");
+            let size = words::bytes(session.len);
+            let name = format!("Open {}, {when}", session.title);
+            if row(ui, theme, &session.title, &format!("{} · {size}", session.project), &when, &name) {
+                requests.push(Request::Open(session.path.clone()));
+            }
+        }
+    });
+}
+
+/// A row to click: a title, a line under it, something on the right. True when it was clicked.
+fn row(ui: &mut Ui, theme: &Theme, title: &str, under: &str, right: &str, name: &str) -> bool {
+    let width = ui.available_width().min(COLUMN);
+    let (rect, response) = ui.allocate_exact_size(vec2(width, 40.0 - ui.spacing().item_spacing.y), egui::Sense::click());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, true, name));
+    let painter = ui.painter().with_clip_rect(rect);
+    if response.hovered() || response.has_focus() {
+        painter.rect_filled(rect, space::RADIUS, theme.raised);
+    }
+    let right_width = 120.0;
+    let line = |text: &str, font, colour, y: f32, width: f32| {
+        let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, colour);
+        job.wrap = egui::text::TextWrapping::truncate_at_width(width);
+        let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
+        painter.galley(egui::pos2(rect.left() + space::S, rect.top() + y), galley, colour);
+    };
+    let room = width - 2.0 * space::S - if right.is_empty() { 0.0 } else { right_width };
+    line(title, theme::base(), theme.text, 1.0, room);
+    line(under, theme::small(), theme.weak, 18.0, room);
+    painter.text(
+        egui::pos2(rect.right() - space::S, rect.top() + 4.0),
+        egui::Align2::RIGHT_TOP,
+        right,
+        theme::small(),
+        theme.weak,
+    );
+    response.clicked()
+}
+
+/// Nothing of the file can be shown yet.
+pub fn reading(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
+    let (done, total) = match document.state {
+        State::Reading { done_bytes, total_bytes, .. } => (done_bytes, total_bytes),
+        _ => (0, 0),
+    };
+    middle(ui, |ui| {
+        ui.label(RichText::new(format!("Reading {}", document.name())).font(theme::bold(size::HEADING)));
+        if total > 0 {
+            ui.label(RichText::new(format!("{} of {}", words::bytes(done), words::bytes(total))).color(theme.weak));
+        }
+        if ui.button("Cancel").clicked() {
+            requests.push(Request::Cancel(document.id));
+        }
+    });
+}
+
+/// The file did not open.
+pub fn failed(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
+    let State::Failed(sentence) = &document.state else { return };
+    middle(ui, |ui| {
+        ui.label(RichText::new(format!("{} did not open", document.name())).font(theme::bold(size::HEADING)));
+        ui.add_space(space::XS);
+        ui.add(egui::Label::new(RichText::new(sentence).color(theme.weak)).wrap().selectable(true));
+        ui.add_space(space::S);
+        ui.horizontal(|ui| {
+            if ui.button("Open another…").clicked() {
+                requests.push(Request::Run(Command::Open));
+            }
+            if ui.button("Try again").clicked() {
+                requests.push(Request::Run(Command::Reload));
+            }
+            if ui.button("Close tab").clicked() {
+                requests.push(Request::CloseTab(document.id));
+            }
+        });
+    });
+}
+
+fn middle(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
+    ui.with_layout(Layout::top_down(Align::Min), |ui| {
+        ui.add_space(ui.available_height() * 0.3);
+        column(ui, |ui| {
+            ui.set_max_width(COLUMN);
+            content(ui);
+        });
+    });
+}

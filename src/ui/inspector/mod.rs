@@ -1,0 +1,123 @@
+//! The inspector: the fields of the selected step or event, its tokens, and the record as it stands in the file.
+
+mod fields;
+
+use egui::{CornerRadius, Frame, Margin, RichText, ScrollArea, Stroke, Ui};
+
+use super::Scene;
+use super::theme::{self, size, space};
+use super::widgets::long_text::{self, LongTextState};
+use super::words;
+use crate::model::{Place, Usage};
+use crate::workspace::Request;
+use crate::workspace::bodies::{Slot, TextKey};
+
+/// How tall the raw record's box is.
+const RAW_HEIGHT: f32 = 320.0;
+
+/// What the inspector keeps of its own.
+#[derive(Default)]
+pub struct InspectorState {
+    raw: LongTextState,
+    raw_of: Option<Place>,
+}
+
+/// Draws the inspector for the selection.
+pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState) {
+    Frame::new().inner_margin(Margin::symmetric(12, 10)).show(ui, |ui| {
+        ScrollArea::vertical().id_salt("inspector").auto_shrink(false).show(ui, |ui| {
+            let Some(step) = scene.document.selected_step() else {
+                ui.label(RichText::new("Nothing is selected").color(scene.theme.weak));
+                return;
+            };
+            let event = scene.document.selected_event.and_then(|index| scene.session.events.get(index));
+            if let Some(event) = event {
+                fields::event(ui, scene, event);
+                separator(ui, scene);
+            }
+            fields::step(ui, scene, step);
+            separator(ui, scene);
+            tokens(ui, scene, &step.usage, "Tokens of this step");
+            if step.usage != scene.session.usage {
+                ui.add_space(space::XS);
+                tokens(ui, scene, &scene.session.usage, "Tokens of the session");
+            }
+            separator(ui, scene);
+            raw(ui, scene, state, event.map_or(step.place, |event| event.place));
+        });
+    });
+}
+
+fn separator(ui: &mut Ui, scene: &Scene<'_>) {
+    ui.add_space(space::S);
+    let rect = ui.available_rect_before_wrap();
+    ui.painter().hline(rect.x_range(), rect.top(), Stroke::new(1.0, scene.theme.line));
+    ui.add_space(space::S);
+}
+
+fn tokens(ui: &mut Ui, scene: &Scene<'_>, usage: &Usage, title: &str) {
+    ui.label(RichText::new(title).font(theme::bold(size::BASE)));
+    let counters = [
+        ("Input", usage.input),
+        ("Cache read", usage.cache_read),
+        ("Cache write", usage.cache_write),
+        ("Output", usage.output),
+        ("Of it thinking", usage.reasoning),
+    ];
+    let mut none = true;
+    for (name, value) in counters {
+        if let Some(value) = value {
+            none = false;
+            fields::figure(ui, scene.theme, name, &words::figure(value));
+        }
+    }
+    if let Some(cost) = usage.cost {
+        fields::figure(ui, scene.theme, "Cost, recorded", &format!("${cost:.4}"));
+    }
+    if none {
+        ui.label(RichText::new("None recorded").color(scene.theme.weak));
+    }
+}
+
+/// The record behind the selection, as JSON that can be read, or as the bytes that are there.
+fn raw(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState, place: Place) {
+    let theme = scene.theme;
+    if state.raw_of != Some(place) {
+        state.raw = LongTextState::default();
+        state.raw_of = Some(place);
+    }
+    let span = scene.recording.span(place);
+    ui.horizontal(|ui| {
+        ui.label(RichText::new("Raw record").font(theme::bold(size::BASE)));
+        if let Some(span) = span {
+            let text = format!("line {}, offset {}", words::figure(span.line.into()), words::figure(span.offset));
+            ui.label(RichText::new(text).font(theme::small()).color(theme.weak));
+        }
+    });
+    if let Some(name) = scene.recording.files().get(usize::from(place.file)).filter(|_| place.file > 0) {
+        let name = name.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        ui.label(RichText::new(format!("in {name}")).font(theme::small()).color(theme.weak));
+    }
+    let key = TextKey::Raw(place);
+    let document = scene.document;
+    match document.bodies.get(key) {
+        None => scene.ask(Request::Read(key)),
+        Some(Slot::Reading) => {
+            ui.label(RichText::new("Reading…").color(theme.weak));
+        }
+        Some(Slot::Failed(sentence)) => {
+            ui.label(RichText::new(sentence.as_ref()).color(theme.failure));
+        }
+        Some(Slot::Ready(text)) => {
+            if ui.small_button("Copy record").clicked() {
+                scene.ask(Request::Copy(text.text.original().to_owned()));
+            }
+            Frame::new()
+                .fill(theme.code)
+                .stroke(Stroke::new(1.0, theme.line))
+                .corner_radius(CornerRadius::same(6))
+                .inner_margin(Margin::symmetric(10, 7))
+                .show(ui, |ui| long_text::show_box(ui, theme, &text.text, &mut state.raw, RAW_HEIGHT, "Raw record"));
+        }
+    }
+}
