@@ -79,7 +79,7 @@ pub(super) static KNOWN: &[Known] = &[
     Known::format("a Goose session", Record(agents::goose)),
     Known::format("an OpenCode export", Document(agents::opencode_export)),
     Known::format("one file of OpenCode's storage folder", Document(agents::opencode_file)),
-    Known::format("the messages of a Cline task", Element(agents::cline_messages)),
+    Known::format("a Cline task", Element(agents::cline_messages)),
     Known::format("the model's side of a Cline task", Whole(agents::cline_history)),
     Known::format("a Cline session", Document(agents::cline_session)),
     Known::format("an ATIF trajectory", Document(agents::atif)),
@@ -100,7 +100,7 @@ pub(super) static KNOWN: &[Known] = &[
     Known::format("an Outpost run report", Document(systems::outpost_report)),
     Known::format("an event log of Outpost 1 to 5", Record(systems::outpost_legacy)),
     // What Fruxon returns and its command line prints.
-    Known::format("Fruxon's messages of a session", Whole(systems::fruxon_messages)),
+    Known::format("a Fruxon session", Whole(systems::fruxon_messages)),
     Known::format("Fruxon's list of approvals", Whole(systems::fruxon_approvals)),
     Known::format("Fruxon's list of execution records", Whole(systems::fruxon_executions)),
     Known::format("the trace of a Fruxon run", Document(systems::fruxon_trace)),
@@ -235,14 +235,12 @@ pub(super) fn unknown(registry: &[Format], sample: &Sample) -> String {
             Some(Value::String(start)) if start.is_empty() => {
                 "not a session: the first 64 KB are blank or NUL bytes".to_owned()
             }
-            Some(_) => {
-                format!("not a session of a known format: {} is a text without JSON records", name(&sample.path))
-            }
-            None => format!("not a session of a known format: {} is a binary file", name(&sample.path)),
+            Some(_) => "not a session of a known format but a text without JSON records".to_owned(),
+            None => "not a session of a known format but a binary file".to_owned(),
         },
         Shape::Lines | Shape::Array { .. } | Shape::Document => {
             let marks: Vec<_> = registry.iter().map(|format| marks(format.name)).collect();
-            format!("not a session of a known format: looked for {} in the first 64 KB", listed(&marks, "and"))
+            format!("not a session of a known format: looked for {} in the first 64 KB", listed(&marks))
         }
     }
 }
@@ -256,7 +254,7 @@ fn database(path: &Path) -> String {
         name if name.starts_with("state_") => "Codex",
         _ => return "this is an SQLite database, without the tables of a known agent".to_owned(),
     };
-    format!("this is an SQLite database, by its name one of {guess}; this version of Stepline opens no databases")
+    format!("this is an SQLite database, by its name that of {guess}; this version of Stepline opens no databases")
 }
 
 fn name(path: &Path) -> String {
@@ -275,14 +273,14 @@ fn marks(format: FormatName) -> &'static str {
 fn openable(registry: &[Format]) -> String {
     let plural = |format: &Format| format!("{}s", format.description.split(" (").next().unwrap_or_default());
     let names: Vec<_> = registry.iter().map(plural).collect();
-    listed(&names, "and")
+    listed(&names)
 }
 
-fn listed<T: AsRef<str>>(items: &[T], last: &str) -> String {
+fn listed<T: AsRef<str>>(items: &[T]) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match items.as_slice() {
         [] => "nothing".to_owned(),
         [one] => (*one).to_owned(),
-        [most @ .., end] => format!("{} {last} {end}", most.join(", ")),
+        [most @ .., end] => format!("{} and {end}", most.join(", ")),
     }
 }
