@@ -1,0 +1,6 @@
+//! What the benchmark is made of: a writer of large made-up transcripts, and readings of time and memory.
+
+pub mod measure;
+mod prose;
+mod random;
+pub mod transcript;

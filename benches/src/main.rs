@@ -1,0 +1,160 @@
+//! Measures how Stepline opens a large session: `cargo run --release --locked -p stepline-bench`.
+//!
+//! Each measurement runs in a process of its own, so that its time and its peak memory are nobody else's: the program
+//! starts itself again with `measure NAME FILE`.
+
+mod probe;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use lexopt::{Arg, Parser, ValueExt};
+use probe::{Figures, Probe};
+use stepline_bench::transcript::{self, Options, Summary};
+
+const USAGE: &str = "\
+stepline-bench [--mb N] [--seed N] [--runs N]    make a transcript of N MB (100) and measure opening it, N times (3)
+stepline-bench [--runs N] FILE                   measure opening this file
+stepline-bench generate [--mb N] [--seed N] FILE write such a transcript
+";
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse(Parser::from_env())?;
+    match &*arguments.command {
+        "measure" => {
+            let [name, file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            let probe = Probe::by_name(&name.to_string_lossy()).context(USAGE)?;
+            println!("{}", probe.run(Path::new(file))?.to_json());
+        }
+        "generate" => {
+            let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            println!("{:?}", generate(Path::new(file), arguments.options)?);
+        }
+        "help" => print!("{USAGE}"),
+        _ => {
+            let file = arguments.values.first().map(PathBuf::from);
+            report(file, arguments.options, arguments.runs)?;
+        }
+    }
+    Ok(())
+}
+
+struct Arguments {
+    command: String,
+    options: Options,
+    runs: usize,
+    values: Vec<OsString>,
+}
+
+impl Arguments {
+    fn parse(mut parser: Parser) -> Result<Self> {
+        let options = Options { bytes: 100_000_000, seed: 1 };
+        let mut arguments = Self { command: String::new(), options, runs: 3, values: Vec::new() };
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Arg::Long("mb") => arguments.options.bytes = parser.value()?.parse::<u64>()? * 1_000_000,
+                Arg::Long("seed") => arguments.options.seed = parser.value()?.parse()?,
+                Arg::Long("runs") => arguments.runs = parser.value()?.parse::<usize>()?.max(1),
+                Arg::Long("help") | Arg::Short('h') => arguments.command = "help".to_owned(),
+                Arg::Value(word)
+                    if arguments.command.is_empty()
+                        && arguments.values.is_empty()
+                        && (word == "measure" || word == "generate") =>
+                {
+                    arguments.command = word.to_string_lossy().into_owned();
+                }
+                Arg::Value(value) => arguments.values.push(value),
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+fn generate(path: &Path, options: Options) -> Result<Summary> {
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut out = BufWriter::with_capacity(1 << 20, file);
+    let summary = transcript::write(&mut out, options)?;
+    out.into_inner()?.sync_all()?;
+    Ok(summary)
+}
+
+/// Measures everything and prints the table.
+fn report(file: Option<PathBuf>, options: Options, runs: usize) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (path, made) = match file {
+        Some(path) => (path, None),
+        None => {
+            let path = folder.path().join(format!("00000000-0000-4000-8000-{:012x}.jsonl", options.seed));
+            let made = generate(&path, options)?;
+            (path, Some(made))
+        }
+    };
+    let bytes = std::fs::metadata(&path)?.len();
+    match made {
+        Some(made) => println!(
+            "file          {}, {} records, {} steps, {} tool calls, {} approvals, {} fallbacks, {} compactions, \
+             {} branches",
+            megabytes(bytes),
+            made.records,
+            made.steps,
+            made.tool_calls,
+            made.approvals,
+            made.fallbacks,
+            made.compactions,
+            made.branches
+        ),
+        None => println!("file          {}", megabytes(bytes)),
+    }
+    println!("median of     {runs} runs each\n");
+    println!("{:<14}{:>10}{:>10}{:>14}{:>12}", "", "cpu", "wall", "peak memory", "yardsticks");
+
+    let yardstick = median(Probe::Yardstick, &path, runs)?;
+    print_row("yardstick", &yardstick, &yardstick);
+    let open = median(Probe::Open, &path, runs)?;
+    print_row("open", &open, &yardstick);
+    let following = median(Probe::OpenWithPartials, &path, runs)?;
+    print_row("  in a window", &following, &yardstick);
+    println!("{:<14}{:>10}{:>10}", "first steps", "", seconds(following.first_steps_ms));
+
+    // The cost of a frame goes here, as one more row: a window without a screen over the opened file.
+
+    println!("\nyardstick: every line parsed to a serde_json value and dropped, on one thread");
+    if let (Some(made), Some(found)) = (made, open.steps)
+        && made.steps != found
+    {
+        bail!("{} steps were written and {found} were found", made.steps);
+    }
+    Ok(())
+}
+
+fn print_row(name: &str, figures: &Figures, yardstick: &Figures) {
+    let ratio = match (figures.cpu_ms, yardstick.cpu_ms) {
+        (Some(cpu), Some(yardstick)) if yardstick > 0.0 => format!("{:.2}", cpu / yardstick),
+        _ => "-".to_owned(),
+    };
+    println!(
+        "{name:<14}{:>10}{:>10}{:>14}{ratio:>12}",
+        seconds(figures.cpu_ms),
+        seconds(figures.wall_ms),
+        figures.peak_bytes.map_or("-".to_owned(), megabytes),
+    );
+}
+
+/// The run with the middle processor time of so many.
+fn median(probe: Probe, path: &Path, runs: usize) -> Result<Figures> {
+    let mut all = (0..runs).map(|_| probe.run_apart(path)).collect::<Result<Vec<_>>>()?;
+    all.sort_by(|a, b| a.cpu_ms.partial_cmp(&b.cpu_ms).unwrap_or(std::cmp::Ordering::Equal));
+    Ok(all.swap_remove(runs / 2))
+}
+
+fn seconds(ms: Option<f64>) -> String {
+    ms.map_or("-".to_owned(), |ms| format!("{:.3} s", ms / 1000.0))
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
