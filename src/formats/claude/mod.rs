@@ -1,24 +1,168 @@
-//! Claude Code transcripts.
+//! Claude Code transcripts: one JSON record a line, appended while the agent works; also the export of its web version,
+//! one object with the records in `loglines`.
+//!
+//! The file is read once, in one pass, into a small index (`read`, `pieces`); the graph of its records (`chain`) gives
+//! the steps and events (`steps`, `events`). Texts are read again when they are wanted (`text`). Nothing in a file names
+//! a path that is opened.
+
+mod approval;
+mod chain;
+mod events;
+mod index;
+mod labels;
+mod listing;
+mod pieces;
+mod prompt;
+mod question;
+mod read;
+mod recognise;
+mod record;
+mod session;
+mod steps;
+mod subagents;
+mod system;
+mod text;
+mod usage;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use self::index::Index;
+use self::session::{Assembled, assemble};
+use self::subagents::AgentFile;
 use super::detect::Sample;
-use super::{Format, Observer, OpenError, Recording};
-use crate::model::FormatName;
-use crate::store::SourceFile;
+use super::{Body, Cut, Fork, Format, Observer, OpenError, Recording, Refusal, ReplayTurn, Revert};
+use crate::model::{Event, FormatName, Place, Session, Step};
+use crate::store::{ReadError, SourceFile, Span};
 
 pub const FORMAT: Format = Format {
     name: FormatName::ClaudeCode,
     description: "Claude Code transcript (.jsonl)",
-    recognise,
-    first_prompt: |_| None,
+    recognise: recognise::points,
+    first_prompt: listing::first_prompt,
     open,
 };
 
-fn recognise(_: &Sample) -> u32 {
-    0
+const MIB: u64 = 1024 * 1024;
+
+/// After how many bytes a partial recording is given.
+const PARTIAL_AT: [u64; 5] = [MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB];
+
+fn open(source: Arc<SourceFile>, sample: &Sample, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
+    let framing = recognise::framing(&source, sample)?;
+    let mut due = PARTIAL_AT.iter().copied().filter(|_| observer.wants_partial()).peekable();
+    let index = read::read(&source, framing, observer.watch(), &mut |offset, index| {
+        if due.next_if(|due| offset >= *due).is_some() {
+            while due.next_if(|due| offset >= *due).is_some() {}
+            observer.partial(Arc::new(Transcript::new(Arc::clone(&source), index.clone(), Vec::new(), true)));
+        }
+    })?;
+    if index.records.is_empty() {
+        let reason = "the file holds no records".to_owned();
+        return Err(OpenError::Empty { reason, path: source.path().to_owned() });
+    }
+    let (agents, problems) = subagents::read_all(source.path(), &index, observer)?;
+    let mut transcript = Transcript::new(source, index, agents, false);
+    transcript.assembled.session.report.problems.extend(problems);
+    Ok(Arc::new(transcript))
 }
 
-fn open(_: Arc<SourceFile>, _: &Sample, _: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
-    unimplemented!()
+/// A transcript that was read.
+struct Transcript {
+    assembled: Assembled,
+    index: Index,
+    agents: Vec<AgentFile>,
+    files: Vec<Arc<SourceFile>>,
+    /// The rest of the file is still being read.
+    partial: bool,
+}
+
+impl Transcript {
+    fn new(source: Arc<SourceFile>, mut index: Index, agents: Vec<AgentFile>, partial: bool) -> Self {
+        index.records.shrink_to_fit();
+        index.pieces.shrink_to_fit();
+        let assembled = assemble(&source, &index, &agents);
+        let files = std::iter::once(source).chain(agents.iter().map(|agent| Arc::clone(&agent.source))).collect();
+        Self { assembled, index, agents, files, partial }
+    }
+
+    fn source(&self) -> Option<&Arc<SourceFile>> {
+        self.files.first()
+    }
+
+    fn index_of(&self, file: u16) -> Option<&Index> {
+        match usize::from(file).checked_sub(1) {
+            None => Some(&self.index),
+            Some(agent) => self.agents.get(agent).map(|agent| &agent.index),
+        }
+    }
+
+    fn read(&self, place: Place) -> Result<text::Read, ReadError> {
+        match (self.files.get(usize::from(place.file)), self.index_of(place.file)) {
+            (Some(file), Some(index)) => text::record(file, index, place),
+            _ => Ok(text::Read { value: Value::Null, raw: String::new() }),
+        }
+    }
+
+    /// Where a question step's answer is.
+    fn answer_of(&self, step: &Step) -> Option<Place> {
+        let at = usize::try_from(step.number).ok()?.checked_sub(1)?;
+        let answer = self.assembled.marks.get(at)?.answer?;
+        Some(Place { file: 0, record: *self.assembled.walk.chain.get(answer as usize)?, block: 0 })
+    }
+
+    fn step(&self, number: u32) -> Result<&Step, Refusal> {
+        let steps = self.assembled.session.steps.len();
+        self.assembled.session.step(number).ok_or(Refusal::NoStep { step: number, steps })
+    }
+}
+
+impl Recording for Transcript {
+    fn session(&self) -> &Session {
+        &self.assembled.session
+    }
+
+    fn files(&self) -> &[Arc<SourceFile>] {
+        &self.files
+    }
+
+    fn span(&self, place: Place) -> Option<Span> {
+        self.index_of(place.file)?.record(place.record).map(|record| record.span)
+    }
+
+    fn body(&self, event: &Event) -> Result<Body, ReadError> {
+        let read = self.read(event.place)?;
+        let result = event.tool.as_ref().and_then(|tool| tool.result).map(|place| self.read(place)).transpose()?;
+        Ok(text::body(event, &read, result.as_ref()))
+    }
+
+    fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
+        let Some(step) = self.assembled.session.step(step_number) else { return Ok(String::new()) };
+        let read = self.read(step.place)?;
+        let answer = self.answer_of(step).map(|place| self.read(place)).transpose()?;
+        Ok(text::prompt(&read, &self.index, step.place, answer.as_ref()))
+    }
+
+    fn replay(&self, _: u32, _: u32, _: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
+        Ok(())
+    }
+
+    fn replay_turns(&self) -> Vec<ReplayTurn> {
+        Vec::new()
+    }
+
+    fn fork(&self, cut: Cut) -> Result<Fork, Refusal> {
+        let (Cut::After(number) | Cut::Before(number)) = cut;
+        self.step(number)?;
+        Err(Refusal::Rule("not yet".into()))
+    }
+
+    fn revert(&self, step_number: u32) -> Result<Revert, Refusal> {
+        self.step(step_number)?;
+        Err(Refusal::Rule("not yet".into()))
+    }
 }

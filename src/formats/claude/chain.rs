@@ -1,0 +1,410 @@
+//! The graph of records: the active chain, the records that belong to it without lying on it, the branches that were left.
+//!
+//! Everything here is arithmetic on parent links; a hostile file may point them anywhere, in circles too.
+
+use std::collections::{HashMap, HashSet};
+
+use super::index::{Flags, Index, NONE, Role, What};
+
+/// Parents of records, as record numbers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Forest {
+    parent: Vec<u32>,
+}
+
+impl Forest {
+    /// From `parentUuid`, and over a compaction, where it is null, from `logicalParentUuid`.
+    pub fn of(index: &Index) -> Self {
+        let parent = index
+            .records
+            .iter()
+            .map(|record| {
+                let link = if record.parent != NONE { record.parent } else { record.logical };
+                if record.node == NONE { NONE } else { index.find(link).unwrap_or(NONE) }
+            })
+            .collect();
+        Self { parent }
+    }
+
+    #[cfg(test)]
+    pub fn from_parents(parents: &[Option<u32>]) -> Self {
+        Self { parent: parents.iter().map(|parent| parent.unwrap_or(NONE)).collect() }
+    }
+
+    pub fn parent(&self, record: u32) -> Option<u32> {
+        self.parent.get(record as usize).copied().filter(|parent| *parent != NONE)
+    }
+
+    /// The walk from `leaf` to its root, root first, and whether it ended because it came back on itself.
+    pub fn walk(&self, leaf: u32) -> (Vec<u32>, bool) {
+        let mut seen = vec![false; self.parent.len()];
+        let mut path = Vec::new();
+        let mut next = Some(leaf);
+        let mut circular = false;
+        while let Some(record) = next {
+            match seen.get_mut(record as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => {
+                    circular = true;
+                    break;
+                }
+            }
+            path.push(record);
+            next = self.parent(record);
+        }
+        path.reverse();
+        (path, circular)
+    }
+
+    /// For every record, the first record on its way to the root for which `stop` holds, itself included, and whether
+    /// `bar` holds for a record on the way there (the stop itself excepted).
+    pub fn climb(&self, stop: impl Fn(u32) -> bool, bar: impl Fn(u32) -> bool) -> Vec<Climb> {
+        let mut found: Vec<Option<Climb>> = vec![None; self.parent.len()];
+        let mut path: Vec<u32> = Vec::new();
+        for start in 0..u32::try_from(self.parent.len()).unwrap_or(NONE) {
+            let mut at = start;
+            path.clear();
+            let mut end = loop {
+                if let Some(Some(known)) = found.get(at as usize) {
+                    break *known;
+                }
+                if stop(at) {
+                    break Climb { end: Some(at), barred: false };
+                }
+                // A mark against circles; overwritten below.
+                if let Some(place) = found.get_mut(at as usize) {
+                    *place = Some(Climb { end: None, barred: false });
+                }
+                path.push(at);
+                match self.parent(at) {
+                    Some(parent) => at = parent,
+                    None => break Climb { end: None, barred: false },
+                }
+            };
+            while let Some(record) = path.pop() {
+                end.barred |= bar(record);
+                if let Some(place) = found.get_mut(record as usize) {
+                    *place = Some(end);
+                }
+            }
+            if let Some(place) = found.get_mut(at as usize)
+                && place.is_none()
+            {
+                *place = Some(end);
+            }
+        }
+        found.into_iter().map(|climb| climb.unwrap_or(Climb { end: None, barred: false })).collect()
+    }
+}
+
+/// Where a climb towards the root ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Climb {
+    pub end: Option<u32>,
+    /// A record on the way was one not to be passed.
+    pub barred: bool,
+}
+
+/// The last record in file order that can lead the chain. Side records lead only in a file that has no others.
+pub(super) fn leaf(index: &Index) -> Option<u32> {
+    let last = |side: bool| {
+        index
+            .records
+            .iter()
+            .rposition(|record| record.role.can_lead() && record.flags.has(Flags::SIDE) == side)
+            .and_then(|at| u32::try_from(at).ok())
+    };
+    last(false).or_else(|| last(true))
+}
+
+/// A chain, and the records that belong to its turns beside it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Walk {
+    /// Record numbers from the root to the leaf.
+    pub chain: Vec<u32>,
+    /// The same with companions in their places: each after the last chain record above it, in file order.
+    pub all: Vec<Stop>,
+    /// Where each tool call's result is: record and piece.
+    pub results: HashMap<u32, (u32, u32)>,
+    pub circular: bool,
+}
+
+/// A record of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stop {
+    pub record: u32,
+    /// Position in the chain: its own, or that of the record it is a companion of.
+    pub position: u32,
+    pub on_chain: bool,
+}
+
+impl Walk {
+    /// The walk to `leaf`.
+    ///
+    /// The results of parallel calls are siblings: only one of them can be on the chain, and the answer's records after
+    /// the first call may hang beside it too. They belong to the turn unless a person's prompt lies between, which makes
+    /// them part of another branch.
+    pub fn new(index: &Index, forest: &Forest, leaf: u32) -> Self {
+        let (chain, circular) = forest.walk(leaf);
+        let mut walk = Self { chain, circular, ..Self::default() };
+        let mut position = vec![NONE; index.records.len()];
+        for (at, record) in (0..).zip(&walk.chain) {
+            if let Some(place) = position.get_mut(*record as usize) {
+                *place = at;
+            }
+        }
+        let on_chain = |record: u32| position.get(record as usize).is_some_and(|at| *at != NONE);
+        let climbs = forest.climb(on_chain, |record| starts_prompt(index, record));
+        let messages: HashMap<u32, u32> = (0..)
+            .zip(&walk.chain)
+            .filter_map(|(at, record)| Some((index.record(*record)?, at)))
+            .filter(|(record, _)| record.role == Role::Assistant && record.message != NONE)
+            .map(|(record, at)| (record.message, at))
+            .collect();
+
+        // Companions by the chain position they come after.
+        let mut companions: Vec<(u32, u32)> = Vec::new();
+        let mut calls: HashMap<u32, u32> = HashMap::new();
+        for (at, record) in (0..).zip(&walk.chain) {
+            add_calls(index, *record, at, &mut calls);
+        }
+        // A side record's companions are side records, a main record's are not.
+        let is_side = |number: u32| index.record(number).is_some_and(|record| record.flags.has(Flags::SIDE));
+        let side = is_side(leaf);
+        let free = |number: u32| {
+            !on_chain(number)
+                && is_side(number) == side
+                && climbs.get(number as usize).is_some_and(|climb| !climb.barred)
+        };
+        let anchor = |number: u32| {
+            let end = climbs.get(number as usize).and_then(|climb| climb.end)?;
+            position.get(end as usize).copied()
+        };
+        let records = || (0_u32..).zip(&index.records);
+        for (number, record) in records().filter(|(_, record)| record.role == Role::Assistant) {
+            if let Some(message) = messages.get(&record.message)
+                && free(number)
+            {
+                let at = anchor(number).unwrap_or(*message);
+                companions.push((at, number));
+                add_calls(index, number, at, &mut calls);
+            }
+        }
+        for record in &walk.chain {
+            add_results(index, *record, &mut walk.results);
+        }
+        for (number, record) in records() {
+            let has_result = |(_, piece): (u32, &super::index::Piece)| matches!(piece.what, What::Result(_));
+            if record.role != Role::User || !index.pieces_of(record).any(has_result) || !free(number) {
+                continue;
+            }
+            let call = index.pieces_of(record).find_map(|(_, piece)| match &piece.what {
+                What::Result(result) if !walk.results.contains_key(&result.call) => calls.get(&result.call),
+                _ => None,
+            });
+            if let Some(call) = call {
+                companions.push((anchor(number).unwrap_or(*call).max(*call), number));
+                add_results(index, number, &mut walk.results);
+            }
+        }
+        companions.sort_unstable();
+        walk.line_up(companions);
+        walk
+    }
+
+    /// The walk to `leaf` within `members`, which hold no companions: an agent's records among those of its caller.
+    pub fn within(index: &Index, forest: &Forest, leaf: u32, members: &[u32]) -> Self {
+        let mut free: HashSet<u32> = members.iter().copied().collect();
+        let mut walk = Self::default();
+        let mut next = Some(leaf);
+        while let Some(record) = next.filter(|record| free.remove(record)) {
+            walk.chain.push(record);
+            next = forest.parent(record);
+        }
+        walk.chain.reverse();
+        for record in members {
+            add_results(index, *record, &mut walk.results);
+        }
+        walk.line_up(Vec::new());
+        walk
+    }
+
+    fn line_up(&mut self, companions: Vec<(u32, u32)>) {
+        let walk = self;
+        let mut companions = companions.into_iter().peekable();
+        for (at, record) in (0..).zip(&walk.chain) {
+            walk.all.push(Stop { record: *record, position: at, on_chain: true });
+            while let Some((_, record)) = companions.next_if(|(after, _)| *after == at) {
+                walk.all.push(Stop { record, position: at, on_chain: false });
+            }
+        }
+    }
+}
+
+fn add_calls(index: &Index, number: u32, at: u32, calls: &mut HashMap<u32, u32>) {
+    let Some(record) = index.record(number) else { return };
+    for (_, piece) in index.pieces_of(record) {
+        if let What::Call(call) = &piece.what
+            && call.id != NONE
+        {
+            calls.entry(call.id).or_insert(at);
+        }
+    }
+}
+
+fn add_results(index: &Index, number: u32, results: &mut HashMap<u32, (u32, u32)>) {
+    let Some(record) = index.record(number) else { return };
+    for (at, piece) in index.pieces_of(record) {
+        if let What::Result(result) = &piece.what
+            && result.call != NONE
+        {
+            results.entry(result.call).or_insert((number, at));
+        }
+    }
+}
+
+/// Whether a person's prompt is in this record, as far as the record alone tells.
+fn starts_prompt(index: &Index, number: u32) -> bool {
+    index.record(number).is_some_and(|record| {
+        index.pieces_of(record).any(|(_, piece)| matches!(piece.what, What::Prompt { .. } | What::Command))
+    })
+}
+
+/// Whether the slash command at `path[at]` was given to the model: a text for the model or an answer follows before the
+/// next prompt. A command that ran in Claude Code itself is followed by what it printed.
+pub(super) fn reached_model(index: &Index, path: &[u32], at: usize) -> bool {
+    for number in path.get(at + 1..).unwrap_or_default() {
+        let Some(record) = index.record(*number) else { continue };
+        if record.flags.has(Flags::EXPANSION) || record.role == Role::Assistant {
+            return true;
+        }
+        let ends = |(_, piece): (u32, &super::index::Piece)| {
+            matches!(piece.what, What::Prompt { .. } | What::Command | What::LocalOutput)
+        };
+        if index.pieces_of(record).any(ends) {
+            return false;
+        }
+    }
+    false
+}
+
+/// A branch that was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    pub leaf: u32,
+    /// Its first record off the chain.
+    pub first: u32,
+    pub parted_at: Option<u32>,
+    pub nodes: usize,
+}
+
+/// The branches beside `chain`, in file order of their leaves: those that begin where a person's prompt begins.
+/// `begins` is asked with the path from the first record that no accepted branch has to the leaf.
+pub(super) fn left_branches(
+    forest: &Forest,
+    chain: &[u32],
+    candidates: &[u32],
+    begins: impl Fn(&[u32]) -> bool,
+) -> Vec<Left> {
+    let size = forest.parent.len();
+    let mut on_chain = vec![false; size];
+    let mut has_child = vec![false; size];
+    let mark = |marks: &mut Vec<bool>, record: u32| {
+        if let Some(place) = marks.get_mut(record as usize) {
+            *place = true;
+        }
+    };
+    let is = |marks: &[bool], record: u32| marks.get(record as usize).copied().unwrap_or(false);
+    for record in chain {
+        mark(&mut on_chain, *record);
+    }
+    for record in candidates {
+        if let Some(parent) = forest.parent(*record) {
+            mark(&mut has_child, parent);
+        }
+    }
+    let mut covered = on_chain.clone();
+    let mut looked_at = vec![false; size];
+    let mut found = Vec::new();
+    for leaf in candidates.iter().rev().filter(|record| !is(&has_child, **record) && !is(&on_chain, **record)) {
+        // Up to what is covered; the first record below it must begin a prompt.
+        let mut path = Vec::new();
+        let mut at = Some(*leaf);
+        while let Some(record) = at.filter(|record| !is(&covered, *record) && !is(&looked_at, *record)) {
+            mark(&mut looked_at, record);
+            path.push(record);
+            at = forest.parent(record);
+        }
+        path.reverse();
+        let Some(first) = path.first().copied() else { continue };
+        // What joins a path that was refused leaves the chain where that one does.
+        let joins_refused = at.is_some_and(|record| !is(&covered, record));
+        if joins_refused || !begins(&path) {
+            continue;
+        }
+        for record in &path {
+            mark(&mut covered, *record);
+        }
+        let mut nodes = path.len();
+        let mut guard = size;
+        let mut parted_at = forest.parent(first);
+        while let Some(record) = parted_at.filter(|record| !is(&on_chain, *record)) {
+            nodes += 1;
+            guard = guard.saturating_sub(1);
+            parted_at = if guard == 0 { None } else { forest.parent(record) };
+        }
+        found.push(Left { leaf: *leaf, first, parted_at, nodes });
+    }
+    found.reverse();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_goes_by_parents_not_by_order() {
+        let forest = Forest::from_parents(&[Some(2), Some(0), None, Some(1)]);
+        assert_eq!(forest.walk(3), (vec![2, 0, 1, 3], false));
+    }
+
+    #[test]
+    fn a_circle_ends_the_walk() {
+        let forest = Forest::from_parents(&[Some(2), Some(0), Some(1)]);
+        assert_eq!(forest.walk(2), (vec![0, 1, 2], true));
+        let own_parent = Forest::from_parents(&[Some(0)]);
+        assert_eq!(own_parent.walk(0), (vec![0], true));
+    }
+
+    #[test]
+    fn climbs_end_at_the_first_stop_and_remember_bars() {
+        //  0 ─ 1 ─ 2 (chain)      1 ─ 3 ─ 4       5 has no way to the chain, 6 and 7 go in circles
+        let forest = Forest::from_parents(&[None, Some(0), Some(1), Some(1), Some(3), None, Some(7), Some(6)]);
+        let climbs = forest.climb(|record| record <= 2, |record| record == 3);
+        assert_eq!(climbs[2], Climb { end: Some(2), barred: false });
+        assert_eq!(climbs[3], Climb { end: Some(1), barred: true });
+        assert_eq!(climbs[4], Climb { end: Some(1), barred: true });
+        assert_eq!(climbs[5].end, None);
+        assert_eq!(climbs[6].end, None);
+    }
+
+    #[test]
+    fn a_branch_leaves_where_a_prompt_begins() {
+        //  0 ─ 1 ─ 2 ─ 3 (left)      1 ─ 4 ─ 5 (chain)      4 ─ 6 (a twin)      2 ─ 7 (a prompt on the left branch)
+        let forest = Forest::from_parents(&[None, Some(0), Some(1), Some(2), Some(1), Some(4), Some(4), Some(2)]);
+        let prompts = [2, 4, 7];
+        let all: Vec<u32> = (0..8).collect();
+        let branches = left_branches(&forest, &[0, 1, 4, 5], &all, |path| {
+            path.first().is_some_and(|first| prompts.contains(first))
+        });
+        assert_eq!(
+            branches,
+            [
+                // The later leaf is found first and takes the records that both share: the earlier one is no branch of
+                // its own, since what it has alone begins with an answer.
+                Left { leaf: 7, first: 2, parted_at: Some(1), nodes: 2 },
+            ]
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Short texts for rows and markers, made without reading long ones to their end.
+
+use serde_json::value::RawValue;
+
+use crate::formats::json;
+
+/// Characters in the label of an event.
+const LABEL_CHARS: usize = 160;
+
+/// Bytes of a text kept inside a marker.
+pub(super) const MARKER_BYTES: usize = 2048;
+
+/// One line of at most 160 characters that stands for `text`; longer ones end in an ellipsis.
+pub(super) fn line(text: &str) -> Box<str> {
+    let mut line = String::new();
+    let mut count = 0;
+    for word in text.split_whitespace() {
+        if count > LABEL_CHARS {
+            break;
+        }
+        if count > 0 {
+            line.push(' ');
+            count += 1;
+        }
+        for character in word.chars().take(LABEL_CHARS + 1) {
+            line.push(character);
+            count += 1;
+        }
+    }
+    if count > LABEL_CHARS {
+        line = line.chars().take(LABEL_CHARS - 1).collect();
+        line.push('…');
+    }
+    line.into()
+}
+
+/// The label of a raw JSON string; empty when it is none.
+pub(super) fn line_of(raw: &RawValue) -> Box<str> {
+    // White space at the start may be long; two labels' worth is enough for all but the oddest.
+    line(&json::string_start(raw, 2 * LABEL_CHARS).unwrap_or_default())
+}
+
+/// At most `limit` bytes of `text`, cut between characters.
+pub(super) fn cut(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let mut end = limit.saturating_sub(3);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", text.get(..end).unwrap_or_default())
+}
+
+/// A text for a marker: at most 2 KiB.
+pub(super) fn marker_text(text: &str) -> String {
+    cut(text.trim(), MARKER_BYTES)
+}
+
+/// The first line of an error, without the tags that wrap it.
+pub(super) fn error_line(text: &str) -> String {
+    let inner = text.trim().trim_start_matches("<tool_use_error>").trim_start();
+    let first = inner.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    marker_text(first.trim_end().trim_end_matches("</tool_use_error>"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_one_short_line() {
+        assert_eq!(&*line(" a\n\tb "), "a b");
+        assert_eq!(line(&"é".repeat(160)).chars().count(), 160);
+        let long = line(&"é".repeat(100_000));
+        assert_eq!(long.chars().count(), 160);
+        assert!(long.ends_with('…'));
+    }
+
+    #[test]
+    fn cuts_fall_between_characters() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("ééé", 5), "é…");
+    }
+
+    #[test]
+    fn errors_are_told_by_their_first_line() {
+        assert_eq!(error_line("<tool_use_error>No such tool</tool_use_error>"), "No such tool");
+        assert_eq!(error_line("\nExit code 1\nmore"), "Exit code 1");
+        assert_eq!(error_line(""), "");
+    }
+}

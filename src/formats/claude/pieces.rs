@@ -1,0 +1,520 @@
+//! From a record of the chain to the pieces that are kept of it.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::approval::{self, Facts};
+use super::index::{Call, Flags, NONE, Notified, Outcome, Piece, Record, Symbols, What, prompt_hash};
+use super::labels::{self, line, line_of, marker_text};
+use super::prompt::{Notification, Spoken, classify};
+use super::question;
+use super::record::{Block, Content, Envelope};
+use super::system;
+use crate::formats::json;
+use crate::formats::lenient::{Count, Flag, Object, Text};
+use crate::model::{EventKind, Fact, Marker, Timestamp, summarise};
+
+/// A `toolUseResult` longer than this is looked into only where the call cannot do without.
+const SMALL_RESULT_BYTES: usize = 64 * 1024;
+
+/// Where the pieces of one record go.
+pub(super) struct Sink<'a> {
+    pub pieces: &'a mut Vec<Piece>,
+    pub symbols: &'a mut Symbols,
+    pub record: &'a mut Record,
+}
+
+impl Sink<'_> {
+    /// Adds a piece; `text` is made into its label.
+    pub fn push(&mut self, block: usize, what: What, text: &str, bytes: u32) {
+        self.push_labelled(block, what, line(text), bytes);
+    }
+
+    fn push_labelled(&mut self, block: usize, what: What, label: Box<str>, bytes: u32) {
+        self.pieces.push(Piece { what, block: u16::try_from(block).unwrap_or(u16::MAX), bytes, label });
+    }
+
+    /// Adds an event of its own that carries a fact from the file.
+    pub fn fact(&mut self, kind: EventKind, fact: Fact, text: &str, bytes: u32) {
+        let marker = Box::new(Marker::recorded(fact, self.record.at));
+        self.push(0, What::Ready(kind, Some(marker)), text, bytes);
+    }
+
+    pub fn notice(&mut self, block: usize, text: &str, bytes: u32) {
+        self.push(block, What::Ready(EventKind::Notice, None), text, bytes);
+    }
+
+    fn interruption(&mut self, block: usize, text: &str) {
+        let fact = Fact::Interruption { message: marker_text(text) };
+        let marker = Box::new(Marker::recorded(fact, self.record.at));
+        self.push(block, What::Ready(EventKind::Interruption, Some(marker)), text, bytes_of(text));
+    }
+
+    fn flag(&mut self, flag: Flags) {
+        self.record.flags.set(flag, true);
+    }
+
+    fn symbol(&mut self, text: &Text) -> u32 {
+        self.name(text.or_empty())
+    }
+
+    fn name(&mut self, text: &str) -> u32 {
+        if text.is_empty() { NONE } else { self.symbols.intern(text) }
+    }
+
+    pub fn at(&self) -> Option<Timestamp> {
+        self.record.at
+    }
+}
+
+pub(super) fn bytes_of(text: &str) -> u32 {
+    u32::try_from(text.len()).unwrap_or(u32::MAX)
+}
+
+/// Takes a user, assistant, system, attachment or progress record apart.
+pub(super) fn of_chain_record(envelope: &Envelope, sink: &mut Sink) {
+    match envelope.kind.or_empty() {
+        "user" => user(envelope, sink),
+        "assistant" => assistant(envelope, sink),
+        "system" => system::of_system(envelope, sink),
+        "attachment" => attachment(envelope, sink),
+        // Progress notes repeat what results say later.
+        _ => {}
+    }
+    for (taken_back, verb) in
+        [(envelope.supersedes_uuids, "replaced"), (envelope.retracted_message_uuids, "taken back")]
+    {
+        let count = taken_back.map_or(0, ids_in);
+        if count > 0 {
+            let messages = if count == 1 { "message was" } else { "messages were" };
+            sink.notice(0, &format!("{count} earlier {messages} {verb}"), 0);
+        }
+    }
+}
+
+fn ids_in(raw: &RawValue) -> usize {
+    serde_json::from_str::<Vec<serde::de::IgnoredAny>>(raw.get()).map_or(0, |ids| ids.len())
+}
+
+fn user(envelope: &Envelope, sink: &mut Sink) {
+    let Some(message) = envelope.message.0.as_ref() else { return };
+    if let Content::Blocks(blocks) = &message.content
+        && blocks.iter().any(is_result)
+    {
+        for (number, block) in blocks.iter().enumerate() {
+            if is_result(block) {
+                result(envelope, number, block, sink);
+            } else if let Some(text) = block_text(block) {
+                beside_result(number, &text, sink);
+            }
+        }
+        return;
+    }
+    let human = !envelope.is_meta.0
+        && !envelope.is_compact_summary.0
+        && !sink.record.flags.has(Flags::SIDE)
+        && envelope.origin.0.as_ref().and_then(|origin| origin.kind.as_str()).is_none_or(|kind| kind == "human");
+    if envelope.interrupted_by_shutdown.0 {
+        sink.interruption(0, "interrupted by a shutdown");
+    }
+    spoken(&message.content, human, false, sink);
+    if envelope.is_meta.0 {
+        mark_expansion(&message.content, sink);
+    }
+}
+
+/// Text blocks beside a tool result are never a prompt.
+fn beside_result(number: usize, text: &str, sink: &mut Sink) {
+    match classify(text) {
+        Spoken::Interruption(words) => sink.interruption(number, words),
+        Spoken::Empty => {}
+        _ => sink.notice(number, text, bytes_of(text)),
+    }
+}
+
+/// Turns the texts of a user record, or of a queued prompt, into one piece.
+fn spoken(content: &Content, human: bool, queued: bool, sink: &mut Sink) {
+    let (texts, has_image) = texts(content);
+    let bytes = texts.iter().fold(0_u32, |sum, text| sum.saturating_add(bytes_of(text)));
+    let kinds: Vec<Spoken> = texts.iter().map(|text| classify(text)).collect();
+    let person: Vec<&str> =
+        kinds.iter().filter_map(|kind| if let Spoken::Person(words) = kind { Some(*words) } else { None }).collect();
+    let first = kinds.iter().find(|kind| !matches!(kind, Spoken::Empty));
+    if !person.is_empty() || (first.is_none() && has_image) {
+        // Sixty characters are wanted; the words may start with a long stretch of white space.
+        let words = person.join("\n");
+        let summary = if person.is_empty() { "[image]".to_owned() } else { summarise(&words) };
+        if human {
+            sink.push_labelled(0, What::Prompt { queued }, summary.into(), bytes_of(&words));
+        } else if sink.record.flags.has(Flags::SIDE) && !queued {
+            sink.push(0, What::Brief(prompt_hash(&words)), &words, bytes);
+        } else {
+            sink.notice(0, &words, bytes);
+        }
+        return;
+    }
+    match first {
+        None => {}
+        Some(Spoken::Command(command)) if human => sink.push(0, What::Command, command, bytes),
+        Some(Spoken::Command(command)) => sink.notice(0, command, bytes),
+        Some(Spoken::LocalOutput(output)) => {
+            // What `/model` printed is all that some files keep of it.
+            if output.starts_with("Set model to") {
+                sink.flag(Flags::MODEL_REASON);
+            }
+            sink.push(0, What::LocalOutput, output, bytes);
+        }
+        Some(Spoken::Notification(notification)) => notified(notification, bytes, sink),
+        Some(Spoken::Interruption(words)) => sink.interruption(0, words),
+        Some(Spoken::Harness(words) | Spoken::Person(words)) => sink.notice(0, words, bytes),
+        Some(Spoken::Empty) => {}
+    }
+    if let Some(Spoken::Command(command)) = first
+        && (command == "/model" || command.starts_with("/model "))
+    {
+        sink.flag(Flags::MODEL_REASON);
+    }
+}
+
+fn notified(notification: &Notification, bytes: u32, sink: &mut Sink) {
+    let notified = Notified {
+        task: sink.name(notification.task),
+        call: sink.name(notification.call),
+        completed: notification.status == "completed",
+        summary: line(notification.summary),
+    };
+    let label = if notification.summary.is_empty() { notification.status } else { notification.summary };
+    sink.push(0, What::Notification(Box::new(notified)), label, bytes);
+}
+
+/// Text for the model after a slash command, which shows that the model ran it. Caveats and reminders show nothing.
+fn mark_expansion(content: &Content, sink: &mut Sink) {
+    let (texts, _) = texts(content);
+    if texts.iter().any(|text| matches!(classify(text), Spoken::Person(_))) {
+        sink.flag(Flags::EXPANSION);
+    }
+}
+
+/// The texts of a message, and whether it holds an image or a document.
+fn texts<'a>(content: &'a Content<'a>) -> (Vec<Cow<'a, str>>, bool) {
+    match content {
+        Content::None => (Vec::new(), false),
+        Content::Text(text) => (vec![Cow::Borrowed(&**text)], false),
+        Content::Blocks(blocks) => (
+            blocks.iter().filter_map(block_text).collect(),
+            blocks.iter().any(|block| block.kind.is("image") || block.kind.is("document")),
+        ),
+    }
+}
+
+fn block_text<'a>(block: &'a Block<'a>) -> Option<Cow<'a, str>> {
+    if let Some(text) = &block.bare {
+        return Some(Cow::Borrowed(text));
+    }
+    // Some old files have text blocks without a type.
+    if !block.kind.is("text") && block.kind.0.is_some() {
+        return None;
+    }
+    json::string(block.text?).map(Cow::Owned)
+}
+
+fn is_result(block: &Block) -> bool {
+    block.kind.as_str().is_some_and(|kind| kind.ends_with("tool_result"))
+}
+
+fn result(envelope: &Envelope, number: usize, block: &Block, sink: &mut Sink) {
+    let (start, bytes) = block.content.map_or((String::new(), 0), content_start);
+    let outcome_text = envelope.tool_use_result.and_then(|raw| json::string_start(raw, 400));
+    let facts = Facts {
+        recorded: envelope.permission_decision.0.as_ref(),
+        denial_kind: envelope.tool_denial_kind.as_str(),
+        feedback: envelope.user_feedback.as_str(),
+        is_error: block.is_error.0,
+        text: &start,
+        outcome: outcome_text.as_deref(),
+    };
+    let call = sink.symbol(&block.tool_use_id);
+    let looked_into = envelope.tool_use_result.map(look_into).unwrap_or_default();
+    let mut outcome = Outcome {
+        call,
+        is_error: block.is_error.0,
+        error: block.is_error.0.then(|| labels::error_line(&start).into()),
+        ruling: approval::ruling(&facts),
+        answers: Vec::new(),
+        interrupted: looked_into.interrupted,
+        agent: NONE,
+        launched: looked_into.launched,
+    };
+    if let Some(agent) = &looked_into.agent {
+        outcome.agent = sink.name(agent);
+    }
+    if let Some(raw) = envelope.tool_use_result.filter(|_| looked_into.has_answers) {
+        outcome.answers = question::answers(raw);
+    } else if envelope.tool_use_result.is_none() && !outcome.is_error {
+        outcome.answers = question::answers_in_text(&start);
+    }
+    sink.push(number, What::Result(Box::new(outcome)), &start, bytes);
+}
+
+/// What of a `toolUseResult` is needed while indexing.
+#[derive(Default)]
+struct LookedInto {
+    agent: Option<String>,
+    interrupted: bool,
+    launched: bool,
+    has_answers: bool,
+}
+
+fn look_into(raw: &RawValue) -> LookedInto {
+    #[derive(Deserialize, Default)]
+    #[serde(default, rename_all = "camelCase")]
+    struct Fields<'a> {
+        #[serde(borrow)]
+        agent_id: Text<'a>,
+        #[serde(borrow)]
+        run_id: Text<'a>,
+        #[serde(borrow)]
+        status: Text<'a>,
+        interrupted: Flag,
+        total_tokens: Count,
+    }
+    let text = raw.get();
+    let has = |key: &str| memchr::memmem::find(text.as_bytes(), key.as_bytes()).is_some();
+    let mut found = LookedInto::default();
+    // Most results are output of commands and files: they have none of these keys, and need no second parse.
+    found.has_answers = text.starts_with('{') && has("\"answers\"");
+    let wanted = ["\"agentId\"", "\"runId\"", "\"interrupted\":true", "\"interrupted\": true"].into_iter().any(has);
+    if !text.starts_with('{') || text.len() > SMALL_RESULT_BYTES || !wanted {
+        return found;
+    }
+    let mut spare = String::new();
+    if let Ok(Object(Some(fields))) = json::record::<Object<Fields>>(text, &mut spare) {
+        found.interrupted = fields.interrupted.0;
+        found.launched = fields.status.is("async_launched");
+        found.agent = fields.agent_id.to_owned_option().or_else(|| fields.run_id.to_owned_option());
+    }
+    found
+}
+
+/// The start of a result's text and the length of all of it. A result is a string, or blocks of text and images.
+fn content_start(raw: &RawValue) -> (String, u32) {
+    if let Some(start) = json::string_start(raw, 1200) {
+        return (start, json::string_bytes(raw));
+    }
+    #[derive(Deserialize, Default)]
+    #[serde(default)]
+    struct Part<'a> {
+        #[serde(borrow)]
+        text: Option<&'a RawValue>,
+    }
+    let mut spare = String::new();
+    let Ok(crate::formats::lenient::List(parts)) =
+        json::record::<crate::formats::lenient::List<Object<Part>>>(raw.get(), &mut spare)
+    else {
+        return (String::new(), 0);
+    };
+    let texts: Vec<&RawValue> = parts.iter().filter_map(|part| part.0.as_ref()?.text).collect();
+    let start = texts.iter().find_map(|text| json::string_start(text, 1200)).unwrap_or_default();
+    (start, texts.iter().fold(0, |sum: u32, text| sum.saturating_add(json::string_bytes(text))))
+}
+
+fn assistant(envelope: &Envelope, sink: &mut Sink) {
+    let Some(message) = envelope.message.0.as_ref() else { return };
+    if envelope.is_api_error_message.0 {
+        sink.flag(Flags::API_ERROR);
+        return api_error(envelope, &message.content, sink);
+    }
+    match &message.content {
+        Content::None => {}
+        Content::Text(text) if text.trim().is_empty() => {}
+        Content::Text(text) => sink.push(0, What::Text, text, bytes_of(text)),
+        Content::Blocks(blocks) => {
+            for (number, block) in blocks.iter().enumerate() {
+                assistant_block(envelope, number, block, sink);
+            }
+        }
+    }
+    if envelope.is_aborted_mid_stream.0 {
+        sink.flag(Flags::ABORTED);
+        sink.interruption(0, "the answer was cut off");
+    }
+}
+
+fn api_error(envelope: &Envelope, content: &Content, sink: &mut Sink) {
+    let status = envelope.api_error_status.and_then(|raw| json::string(raw).or_else(|| number_text(raw)));
+    let error = envelope.error.and_then(|raw| json::string_start(raw, 200)).filter(|error| error != "unknown");
+    let code = status.or_else(|| envelope.api_error_type.to_owned_option()).or(error);
+    let (texts, _) = texts(content);
+    let message = marker_text(&texts.join("\n"));
+    sink.fact(EventKind::Failure, Fact::Failure { code, message: message.clone() }, &message, bytes_of(&message));
+}
+
+fn number_text(raw: &RawValue) -> Option<String> {
+    let text = raw.get();
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.to_owned())
+}
+
+fn assistant_block(envelope: &Envelope, number: usize, block: &Block, sink: &mut Sink) {
+    match block.kind.or_empty() {
+        "text" => {
+            if let Some(text) = &block.bare {
+                sink.push(number, What::Text, text, bytes_of(text));
+            } else if let Some(raw) = block.text.filter(|raw| raw.get().len() > 2) {
+                sink.push_labelled(number, What::Text, line_of(raw), json::string_bytes(raw));
+            }
+        }
+        "thinking" => {
+            // Newer models leave the text empty and only sign it.
+            if let Some(raw) = block.thinking.filter(|raw| raw.get().len() > 2) {
+                sink.push_labelled(number, What::Thinking, line_of(raw), json::string_bytes(raw));
+            }
+        }
+        "redacted_thinking" => sink.push(number, What::Thinking, "redacted", 0),
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => call(number, block, sink),
+        "fallback" => {
+            let name =
+                |side: &Object<super::record::ModelName>| side.0.as_ref().and_then(|side| side.model.to_owned_option());
+            let (from, to) = (name(&block.from), name(&block.to));
+            let label = fallback_label(from.as_deref(), to.as_deref());
+            let fact = Fact::Fallback { from, to, trigger: None, reset_at: None, message: None };
+            let marker = Box::new(Marker::recorded(fact, sink.at()));
+            sink.flag(Flags::MODEL_REASON);
+            sink.push(number, What::Ready(EventKind::Fallback, Some(marker)), &label, 0);
+        }
+        kind if kind.ends_with("tool_result") => result(envelope, number, block, sink),
+        "image" | "document" => sink.notice(number, block.kind.or_empty(), 0),
+        kind => {
+            let words = if kind.is_empty() { "a block without a type".to_owned() } else { format!("block {kind:?}") };
+            sink.push(number, What::Ready(EventKind::Unknown, None), &words, 0);
+        }
+    }
+}
+
+/// `from → to`, as far as they are known.
+pub(super) fn fallback_label(from: Option<&str>, to: Option<&str>) -> String {
+    format!("{} → {}", from.unwrap_or("?"), to.unwrap_or("?"))
+}
+
+/// The arguments by which people know a call.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Arguments<'a> {
+    #[serde(borrow)]
+    command: Text<'a>,
+    #[serde(borrow)]
+    file_path: Text<'a>,
+    #[serde(borrow)]
+    notebook_path: Text<'a>,
+    #[serde(borrow)]
+    absolute_path: Text<'a>,
+    #[serde(borrow)]
+    path: Text<'a>,
+    #[serde(borrow)]
+    pattern: Text<'a>,
+    #[serde(borrow)]
+    query: Text<'a>,
+    #[serde(borrow)]
+    url: Text<'a>,
+    #[serde(borrow)]
+    skill: Text<'a>,
+    #[serde(borrow)]
+    subject: Text<'a>,
+    #[serde(borrow)]
+    description: Text<'a>,
+    #[serde(borrow)]
+    prompt: Text<'a>,
+    #[serde(borrow)]
+    plan: Text<'a>,
+}
+
+fn call(number: usize, block: &Block, sink: &mut Sink) {
+    let name = block.name.or_empty();
+    let is_question = name == question::TOOL;
+    let mut spare = String::new();
+    let arguments = block
+        .input
+        .and_then(|input| json::record::<Object<Arguments>>(input.get(), &mut spare).ok()?.0)
+        .unwrap_or_default();
+    let starts_agent = matches!(name, "Task" | "Agent");
+    let main = if starts_agent {
+        [&arguments.description, &arguments.prompt].into_iter().find_map(Text::as_str)
+    } else {
+        main_argument(&arguments)
+    };
+    let questions = block.input.filter(|_| is_question).map(question::asked).unwrap_or_default();
+    let label = match questions.first() {
+        Some(asked) => line(&asked.question),
+        None => line(main.unwrap_or_default()),
+    };
+    let call = Call {
+        id: sink.symbol(&block.id),
+        name: sink.name(if name.is_empty() { "tool" } else { name }),
+        questions,
+        prompt_hash: arguments.prompt.as_str().filter(|_| starts_agent).map_or(0, prompt_hash),
+        task: arguments.description.as_str().filter(|_| starts_agent).map(line),
+    };
+    let bytes = block.input.map_or(0, |input| bytes_of(input.get()));
+    sink.push_labelled(number, What::Call(Box::new(call)), label, bytes);
+}
+
+fn main_argument<'a>(arguments: &'a Arguments) -> Option<&'a str> {
+    [
+        &arguments.command,
+        &arguments.file_path,
+        &arguments.notebook_path,
+        &arguments.absolute_path,
+        &arguments.pattern,
+        &arguments.query,
+        &arguments.url,
+        &arguments.path,
+        &arguments.skill,
+        &arguments.subject,
+        &arguments.description,
+        &arguments.prompt,
+        &arguments.plan,
+    ]
+    .into_iter()
+    .find_map(|argument| argument.as_str().filter(|text| !text.is_empty()))
+}
+
+fn attachment(envelope: &Envelope, sink: &mut Sink) {
+    let Some(attachment) = envelope.attachment.0.as_ref() else { return };
+    match attachment.kind.or_empty() {
+        "queued_command" => {
+            let human = !attachment.is_meta.0
+                && !envelope.is_meta.0
+                && !sink.record.flags.has(Flags::SIDE)
+                && attachment
+                    .origin
+                    .0
+                    .as_ref()
+                    .and_then(|origin| origin.kind.as_str())
+                    .is_none_or(|kind| kind == "human");
+            spoken(&attachment.prompt, human, true, sink);
+        }
+        "model" => {
+            sink.flag(Flags::MODEL_REASON);
+            let model = attachment.identity.0.as_ref().map_or("", |identity| identity.model_id.or_empty());
+            sink.notice(0, &format!("model: {}", if model.is_empty() { "unknown" } else { model }), 0);
+        }
+        "plan_mode" => sink.notice(0, "plan mode", 0),
+        "plan_mode_exit" => sink.notice(0, "end of plan mode", 0),
+        "file" | "edited_text_file" => {
+            let name = attachment.filename.or_empty();
+            sink.push(0, What::Ready(EventKind::FileChange, None), name, envelope_bytes(sink));
+        }
+        kind if kind.starts_with("hook_") && kind.contains("error") => {
+            let blocking = attachment.blocking_error.0.as_ref().map_or("", |error| error.blocking_error.or_empty());
+            let text = if blocking.is_empty() { attachment.stderr.or_empty() } else { blocking };
+            sink.notice(0, &format!("hook {}: {text}", attachment.hook_name.or_empty()), bytes_of(text));
+        }
+        // Reminders and listings for the model: links of the chain that nobody looks at.
+        _ => {}
+    }
+}
+
+fn envelope_bytes(sink: &Sink) -> u32 {
+    sink.record.span.len
+}

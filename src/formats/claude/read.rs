@@ -1,0 +1,463 @@
+//! The streaming pass over a file: every record parsed once, a row and its pieces kept.
+
+use crate::formats::json;
+use crate::formats::lenient::Text;
+use crate::model::{EventKind, Locator, Problem, ProblemKind, Timestamp};
+use crate::store::{Found, Framing, ReadError, SourceFile, Span, Watch, scan};
+
+use super::index::{Flags, Index, NONE, Record, Role, Scene, What};
+use super::labels;
+use super::pieces;
+use super::record::{Envelope, Link};
+use super::usage;
+
+/// Problems listed one by one; more than these are only counted.
+const MAX_PROBLEMS: usize = 10_000;
+
+/// Types of the records that form the chain.
+fn chain_role(kind: &str) -> Option<Role> {
+    Some(match kind {
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        "system" => Role::System,
+        "attachment" => Role::Attachment,
+        "progress" => Role::Progress,
+        _ => return None,
+    })
+}
+
+/// Types of the records outside the chain.
+const LOOSE: [&str; 24] = [
+    "summary",
+    "ai-title",
+    "custom-title",
+    "agent-name",
+    "agent-setting",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "queue-operation",
+    "file-history-snapshot",
+    "file-history-delta",
+    "tools-used",
+    "atis-latch",
+    "cost-state",
+    "api-request",
+    "api-request-shape",
+    "api-request-blob",
+    "pr-link",
+    "bridge-session",
+    "worktree-state",
+    "relocated",
+    "frame-link",
+    // A workflow's journal.
+    "started",
+    "result",
+];
+
+/// Reads a file into an index. `pause` is called after every record with the offset behind it.
+pub(super) fn read(
+    file: &SourceFile,
+    framing: Framing,
+    watch: Watch<'_>,
+    pause: &mut dyn FnMut(u64, &Index),
+) -> Result<Index, ReadError> {
+    let mut reader = Reader::new(matches!(framing, Framing::Array { .. }));
+    scan(file, framing, watch, &mut |found| {
+        reader.take(found);
+        pause(found.span.offset + u64::from(found.span.len), &reader.index);
+    })?;
+    Ok(reader.finish())
+}
+
+struct Reader {
+    index: Index,
+    /// Ids of the last main and the last side record of the chain, for records whose parent only order tells.
+    last_main: u32,
+    last_side: u32,
+    permission_mode: Option<String>,
+    unlisted: u64,
+}
+
+impl Reader {
+    fn new(is_array: bool) -> Self {
+        let index = Index { is_array, ..Index::default() };
+        Self { index, last_main: NONE, last_side: NONE, permission_mode: None, unlisted: 0 }
+    }
+
+    fn finish(mut self) -> Index {
+        if self.unlisted > 0 {
+            self.index.report.problems.push(Problem {
+                locator: Locator::Key("records".into()),
+                offset: None,
+                kind: ProblemKind::Structure,
+                message: format!("{} further problems are counted but not listed", self.unlisted),
+                file: None,
+            });
+        }
+        self.index.titles.summaries.shrink_to_fit();
+        self.index
+    }
+
+    fn take(&mut self, found: Found<'_>) {
+        if found.oversized {
+            let limit = crate::store::MAX_RECORD_BYTES / (1024 * 1024);
+            self.unreadable(found.span, ProblemKind::Unreadable, &format!("longer than {limit} MiB"), false);
+            return;
+        }
+        let readable = json::readable(found.bytes);
+        let text: &str = &readable.text;
+        if text.is_empty() {
+            let kind = if found.terminated { ProblemKind::Unreadable } else { ProblemKind::Torn };
+            self.unreadable(found.span, kind, "nothing but NUL bytes", false);
+            return;
+        }
+        // What follows the array in an export: the rest of the object around it.
+        if self.index.is_array && text.starts_with(['}', ',']) {
+            return;
+        }
+        let origin = Origin { found: &found, text, lossless: matches!(readable.text, std::borrow::Cow::Borrowed(_)) };
+        if let Some(repair) = readable.repair {
+            self.note(found.span, ProblemKind::Repaired, repair);
+        }
+        if self.part(text, origin.span(0, text.len()), false) {
+            return;
+        }
+        let parts = json::split_line(text);
+        let count = parts.len();
+        if count > 1 {
+            self.note(found.span, ProblemKind::Repaired, "more than one record on the line");
+        }
+        for (number, (at, part)) in parts.into_iter().enumerate() {
+            let span = origin.span(at, part.trim_end().len());
+            if count > 1 && self.part(part, span, number > 0) {
+                continue;
+            }
+            let last = number + 1 == count;
+            match serde_json::from_str::<&serde_json::value::RawValue>(part) {
+                Ok(_) => self.unknown(span, "a JSON value that is no record", number > 0),
+                Err(_) if last && !found.terminated => {
+                    self.unreadable(span, ProblemKind::Torn, "cut off, or still being written", number > 0);
+                }
+                Err(error) => self.unreadable(span, ProblemKind::Unreadable, &reason(&error), number > 0),
+            }
+        }
+    }
+
+    /// Takes a text that should be one record. False when it is none.
+    fn part(&mut self, text: &str, span: Span, shares_line: bool) -> bool {
+        if !text.starts_with('{') {
+            return false;
+        }
+        let mut spare = String::new();
+        let Ok(envelope) = json::record::<Envelope>(text, &mut spare) else { return false };
+        self.record(&envelope, span, shares_line);
+        drop(envelope);
+        if !spare.is_empty() {
+            self.note(span, ProblemKind::Repaired, "half of a surrogate pair was replaced, or a doubled key dropped");
+        }
+        true
+    }
+
+    fn record(&mut self, envelope: &Envelope, span: Span, shares_line: bool) {
+        let kind = envelope.kind.or_empty();
+        let uuid = envelope.uuid.as_str().filter(|uuid| !uuid.is_empty());
+        let role = match chain_role(kind) {
+            // Progress notes without an id hang on nothing.
+            Some(Role::Progress) if uuid.is_none() => Role::Loose,
+            Some(role) => role,
+            None if LOOSE.contains(&kind) => Role::Loose,
+            None if uuid.is_some() && envelope.parent_uuid != Link::Absent => Role::Stranger,
+            None => Role::Unknown,
+        };
+        if let Some(uuid) = uuid
+            && role != Role::Unknown
+            && role != Role::Loose
+            && self.index.symbols.find(uuid).and_then(|symbol| self.index.find(symbol)).is_some()
+        {
+            self.push(blank(span, Role::Duplicate, shares_line));
+            self.problem(span, ProblemKind::Duplicate, format!("the record {} once more", labels::cut(uuid, 80)));
+            return;
+        }
+        let mut record = blank(span, role, shares_line);
+        record.at = envelope.timestamp.as_str().and_then(Timestamp::parse);
+        match role {
+            Role::Loose => self.loose(envelope, &mut record),
+            Role::Unknown => {
+                let words = if kind.is_empty() { "a record without a type".to_owned() } else { unknown_type(kind) };
+                self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unknown, None), &words, span.len));
+                self.problem(span, ProblemKind::Unknown, words);
+                return;
+            }
+            Role::Stranger => {
+                self.link(envelope, uuid, &mut record);
+                let words = unknown_type(kind);
+                self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unknown, None), &words, span.len));
+                self.problem(span, ProblemKind::Unknown, words);
+                return;
+            }
+            _ => {
+                self.link(envelope, uuid, &mut record);
+                let number = self.next();
+                if let Some(agent) = envelope.agent_id.as_str()
+                    && record.flags.has(Flags::SIDE)
+                {
+                    let agent = self.index.symbols.intern(agent);
+                    self.index.agents.insert(number, agent);
+                }
+                self.push_with(record, |sink| pieces::of_chain_record(envelope, sink));
+            }
+        }
+        self.index.report.records.count_read();
+    }
+
+    /// Fills in what places the record in the chain.
+    fn link(&mut self, envelope: &Envelope, uuid: Option<&str>, record: &mut Record) {
+        let is_side = envelope.is_sidechain.0 || envelope.agent_id.as_str().is_some_and(|agent| !agent.is_empty());
+        record.flags.set(Flags::SIDE, is_side);
+        let symbols = &mut self.index.symbols;
+        record.node = match uuid {
+            Some(uuid) => symbols.intern(uuid),
+            None => {
+                record.flags.set(Flags::NAMELESS, true);
+                // In an array several records may share a line.
+                symbols.intern(&if self.index.is_array {
+                    format!("entry {}", self.index.records.len())
+                } else if record.flags.has(Flags::SHARES_LINE) {
+                    format!("line {}, byte {}", record.span.line, record.span.offset)
+                } else {
+                    format!("line {}", record.span.line)
+                })
+            }
+        };
+        let logical = envelope.logical_parent_uuid.as_str().filter(|uuid| !uuid.is_empty());
+        record.logical = logical.map_or(NONE, |uuid| symbols.intern(uuid));
+        record.parent = match &envelope.parent_uuid {
+            Link::To(parent) if uuid.is_some() && !parent.is_empty() => symbols.intern(parent),
+            Link::Null | Link::To(_) if uuid.is_some() => NONE,
+            _ if record.logical != NONE => NONE,
+            _ => {
+                record.flags.set(Flags::IMPLIED, true);
+                if is_side { self.last_side } else { self.last_main }
+            }
+        };
+        record.forked = envelope
+            .forked_from
+            .0
+            .as_ref()
+            .and_then(|from| from.session_id.as_str())
+            .map_or(NONE, |id| symbols.intern(id));
+        let message = envelope.message.0.as_ref();
+        let mut intern = |text: Option<&Text>| {
+            text.and_then(Text::as_str).filter(|text| !text.is_empty()).map_or(NONE, |text| symbols.intern(text))
+        };
+        record.message = intern(message.map(|message| &message.id));
+        let model = message.map(|message| &message.model);
+        record.model = if model.is_some_and(|model| model.is("<synthetic>")) { NONE } else { intern(model) };
+        let scene = Scene {
+            session: intern(Some(if envelope.session_id.0.is_some() {
+                &envelope.session_id
+            } else {
+                &envelope.session_id_snake
+            })),
+            cwd: intern(Some(&envelope.cwd)),
+            version: intern(Some(&envelope.version)),
+        };
+        if self.index.scenes.last() != Some(&scene) {
+            self.index.scenes.push(scene);
+        }
+        record.scene = u32::try_from(self.index.scenes.len()).map_or(NONE, |count| count - 1);
+        if let Some(tokens) = message.and_then(|message| message.usage.0.as_ref())
+            && record.role == Role::Assistant
+            && !model.is_some_and(|model| model.is("<synthetic>"))
+        {
+            record.usage = u32::try_from(self.index.usages.len()).unwrap_or(NONE);
+            self.index.usages.push(usage::of(tokens));
+        }
+        if is_side {
+            self.last_side = record.node;
+        } else {
+            self.last_main = record.node;
+        }
+    }
+
+    /// Takes what a record outside the chain says.
+    fn loose(&mut self, envelope: &Envelope, record: &mut Record) {
+        let titles = &mut self.index.titles;
+        let mut note = None;
+        match envelope.kind.or_empty() {
+            "custom-title" => titles.custom = title(&envelope.custom_title),
+            "ai-title" => titles.generated = title(&envelope.ai_title).or(titles.generated.take()),
+            "summary" => {
+                let leaf = envelope.leaf_uuid.as_str().map(|uuid| self.index.symbols.intern(uuid));
+                // Old files begin with the summaries of other sessions; the newest is all that is ever shown.
+                if let Some(summary) = title(&envelope.summary) {
+                    if titles.summaries.len() > 64 {
+                        titles.summaries.remove(0);
+                    }
+                    titles.summaries.push((summary, leaf));
+                }
+            }
+            "cost-state" => self.index.cost = envelope.total_cost_usd.0.or(self.index.cost),
+            "permission-mode" => {
+                if let Some(mode) = envelope.permission_mode.as_str() {
+                    if self.permission_mode.as_deref().is_some_and(|before| before != mode) {
+                        note = Some(format!("permission mode: {mode}"));
+                    }
+                    self.permission_mode = Some(mode.to_owned());
+                }
+            }
+            "queue-operation" | "last-prompt" | "progress" => record.flags.set(Flags::BOOKKEEPING, true),
+            _ => {}
+        }
+        if let Some(subject) = envelope.message_id.as_str().or(envelope.leaf_uuid.as_str()) {
+            record.flags.set(Flags::REFERS, true);
+            record.logical = self.index.symbols.intern(subject);
+        }
+        self.push_with(*record, |sink| {
+            if let Some(note) = note {
+                sink.push(0, What::Ready(EventKind::Notice, None), &note, 0);
+            }
+        });
+    }
+
+    fn unknown(&mut self, span: Span, message: &str, shares_line: bool) {
+        let record = blank(span, Role::Unknown, shares_line);
+        self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unknown, None), message, span.len));
+        self.problem(span, ProblemKind::Unknown, message.to_owned());
+    }
+
+    fn unreadable(&mut self, span: Span, kind: ProblemKind, message: &str, shares_line: bool) {
+        let label = format!("line {}: {message}", span.line);
+        let record = blank(span, Role::Unreadable, shares_line);
+        self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unreadable, None), &label, span.len));
+        self.problem(span, kind, message.to_owned());
+    }
+
+    fn next(&self) -> u32 {
+        u32::try_from(self.index.records.len()).unwrap_or(NONE)
+    }
+
+    fn push_with(&mut self, mut record: Record, fill: impl FnOnce(&mut pieces::Sink<'_>)) {
+        record.first_piece = u32::try_from(self.index.pieces.len()).unwrap_or(NONE);
+        let mut sink =
+            pieces::Sink { pieces: &mut self.index.pieces, symbols: &mut self.index.symbols, record: &mut record };
+        fill(&mut sink);
+        record.piece_count = u32::try_from(self.index.pieces.len()).unwrap_or(NONE).saturating_sub(record.first_piece);
+        self.push(record);
+    }
+
+    fn push(&mut self, record: Record) {
+        let number = self.next();
+        self.index.node_of.resize(self.index.node_of.len().max(record.node.wrapping_add(1) as usize), NONE);
+        if let Some(place) = self.index.node_of.get_mut(record.node as usize) {
+            *place = number;
+        }
+        self.index.records.push(record);
+    }
+
+    /// Counts a record's fate and lists it.
+    fn problem(&mut self, span: Span, kind: ProblemKind, message: String) {
+        self.index.report.records.count(kind);
+        self.note(span, kind, &message);
+    }
+
+    fn note(&mut self, span: Span, kind: ProblemKind, message: &str) {
+        if self.index.report.problems.len() >= MAX_PROBLEMS {
+            self.unlisted += 1;
+            return;
+        }
+        let locator = if self.index.is_array {
+            // A problem is noted after its record was taken, except for what was repaired before it could be read.
+            let before = u64::from(kind != ProblemKind::Repaired);
+            Locator::Index((self.index.records.len() as u64).saturating_sub(before))
+        } else {
+            Locator::Line(u64::from(span.line))
+        };
+        let message = labels::cut(message, 400);
+        self.index.report.problems.push(Problem { locator, offset: Some(span.offset), kind, message, file: None });
+    }
+}
+
+/// Where the text of a record came from, to find the bytes of its parts again.
+struct Origin<'a> {
+    found: &'a Found<'a>,
+    text: &'a str,
+    /// The text is the record's bytes as they are.
+    lossless: bool,
+}
+
+impl Origin<'_> {
+    /// The span of `len` bytes of the text from `at`.
+    fn span(&self, at: usize, len: usize) -> Span {
+        let bytes = self.found.bytes;
+        let lead = bytes.iter().position(|byte| *byte != 0 && !byte.is_ascii_whitespace()).unwrap_or(0);
+        let inner = bytes.get(lead..).unwrap_or_default();
+        let (start, end) = if self.lossless {
+            (at, at + len)
+        } else {
+            (
+                raw_offset(inner, at),
+                if at + len == self.text.len() { trimmed_len(inner) } else { raw_offset(inner, at + len) },
+            )
+        };
+        let span = self.found.span;
+        Span {
+            offset: span.offset + (lead + start) as u64,
+            len: u32::try_from(end.saturating_sub(start)).unwrap_or(u32::MAX),
+            line: span.line,
+        }
+    }
+}
+
+fn trimmed_len(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|byte| *byte != 0 && !byte.is_ascii_whitespace()).map_or(0, |last| last + 1)
+}
+
+/// The offset in `bytes` of the byte at `at` in their text, in which every invalid sequence became U+FFFD.
+fn raw_offset(bytes: &[u8], at: usize) -> usize {
+    let (mut raw, mut text) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid().len();
+        if text + valid >= at {
+            return raw + (at - text);
+        }
+        raw += valid + chunk.invalid().len();
+        text += valid + if chunk.invalid().is_empty() { 0 } else { '\u{fffd}'.len_utf8() };
+    }
+    raw
+}
+
+fn blank(span: Span, role: Role, shares_line: bool) -> Record {
+    let mut flags = Flags::default();
+    flags.set(Flags::SHARES_LINE, shares_line);
+    Record {
+        span,
+        role,
+        flags,
+        node: NONE,
+        parent: NONE,
+        logical: NONE,
+        message: NONE,
+        model: NONE,
+        forked: NONE,
+        scene: NONE,
+        at: None,
+        usage: NONE,
+        first_piece: 0,
+        piece_count: 0,
+    }
+}
+
+fn title(text: &Text) -> Option<String> {
+    text.as_str().map(str::trim).filter(|text| !text.is_empty()).map(|text| labels::cut(text, 400))
+}
+
+fn unknown_type(kind: &str) -> String {
+    format!("unknown record type {:?}", labels::cut(kind, 80))
+}
+
+/// Why a text is no JSON, without the position that only makes sense inside the one line.
+fn reason(error: &serde_json::Error) -> String {
+    format!("not JSON: {error}")
+}

@@ -1,0 +1,197 @@
+//! From indices to the session that the rest of the program sees.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::chain::{Forest, Left, Walk, leaf, left_branches, reached_model};
+use super::events;
+use super::index::{Flags, Index, NONE, Record, Role, What};
+use super::steps::{self, Mark};
+use super::subagents::{self, AgentFile, Agents};
+use super::usage::Responses;
+use crate::model::{
+    Agent, Branch, Capability, FormatName, Locator, Parent, Problem, ProblemKind, Session, TitleSource, summarise,
+};
+use crate::store::SourceFile;
+
+/// A session with what its actions are planned on.
+pub(super) struct Assembled {
+    pub session: Session,
+    pub forest: Forest,
+    pub walk: Walk,
+    pub marks: Vec<Mark>,
+    pub agents: Agents,
+}
+
+/// Puts a session together from what is indexed of its file and of its subagents' files.
+pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFile]) -> Assembled {
+    let forest = Forest::of(index);
+    let leaf = leaf(index);
+    let walk = leaf.map(|leaf| Walk::new(index, &forest, leaf)).unwrap_or_default();
+    let agents = subagents::gather(index, &forest, &walk.chain, files);
+    let marks = steps::marks(index, &walk);
+    let loose = loose_of(index, &walk);
+    let timeline = events::build(index, &walk, &marks, &agents.links, 0, &loose);
+    let responses = Responses::new(index);
+    let steps = steps::steps(index, &walk, &marks, &timeline, &responses, bar(index, &walk));
+
+    let mut usage = responses.total(index);
+    usage.add(&agents.usage);
+    usage.cost = index.cost;
+
+    let mut report = index.report.clone();
+    report.problems.extend(structure(index, &walk));
+    for file in files {
+        let name = file.relative.display().to_string();
+        let named = file.index.report.problems.iter().cloned();
+        report.problems.extend(named.map(|problem| Problem { file: Some(name.clone()), ..problem }));
+    }
+
+    let on_chain = || walk.chain.iter().filter_map(|number| index.record(*number));
+    let (title, title_source) = title(index, steps.first().map(|step| step.summary.as_str()));
+    let newest = index.records.iter().rev().filter(|record| record.role.can_lead());
+    let scene = |pick: fn(&super::index::Scene) -> u32| {
+        let found = newest.clone().filter_map(|record| index.scene_of(record)).map(pick).find(|symbol| *symbol != NONE);
+        found.and_then(|symbol| index.text(symbol))
+    };
+    let forked_steps =
+        marks.iter().filter(|mark| index.record(mark.record).is_some_and(|record| record.forked != NONE));
+    let session = Session {
+        id: scene(|scene| scene.session).unwrap_or_else(|| stem(source.path())),
+        title,
+        title_source,
+        format: FormatName::ClaudeCode,
+        source: source.path().to_owned(),
+        agent: Agent { name: Some("Claude Code".to_owned()), version: scene(|scene| scene.version) },
+        model: on_chain()
+            .rev()
+            .map(|record| record.model)
+            .find(|model| *model != NONE)
+            .and_then(|model| index.text(model)),
+        cwd: on_chain()
+            .filter_map(|record| index.scene_of(record))
+            .find(|scene| scene.cwd != NONE)
+            .and_then(|scene| index.text(scene.cwd)),
+        started_at: on_chain().filter_map(|record| record.at).min(),
+        ended_at: on_chain().filter_map(|record| record.at).max(),
+        head: steps::head(index, &walk),
+        nodes: index.records.iter().filter(|record| record.node != NONE).count(),
+        branches: branches(index, &forest, &walk),
+        parent: on_chain().rev().map(|record| record.forked).find(|forked| *forked != NONE).and_then(|forked| {
+            let count = u32::try_from(forked_steps.clone().count()).unwrap_or(u32::MAX);
+            Some(Parent { session_id: index.text(forked)?, step_number: Some(count).filter(|count| *count > 0) })
+        }),
+        usage,
+        steps,
+        events: timeline.events,
+        subagents: agents.list.clone(),
+        capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay, Capability::Resume],
+        report,
+    };
+    Assembled { session, forest, walk, marks, agents }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Why nothing of this file can be forked or reverted.
+fn bar(index: &Index, walk: &Walk) -> steps::Bar {
+    let has = |flag| walk.chain.iter().filter_map(|number| index.record(*number)).any(|record| record.flags.has(flag));
+    if index.is_array {
+        Some("this is an export, which Claude Code cannot resume")
+    } else if has(Flags::NAMELESS) {
+        Some("its messages have no ids, and Claude Code cannot resume a session without them")
+    } else {
+        None
+    }
+}
+
+fn title(index: &Index, first_prompt: Option<&str>) -> (Option<String>, TitleSource) {
+    let titles = &index.titles;
+    if let Some(title) = &titles.custom {
+        return (Some(title.clone()), TitleSource::Person);
+    }
+    // Summaries of other sessions stand in the same file; one of this session names a record of it.
+    let summaries = || titles.summaries.iter().rev();
+    let own = summaries().find(|(_, leaf)| leaf.is_some_and(|leaf| index.find(leaf).is_some()));
+    let summary = own.or_else(|| summaries().next()).map(|(summary, _)| summary.clone());
+    match titles.generated.clone().or(summary) {
+        Some(title) => (Some(title), TitleSource::Generated),
+        None => (first_prompt.map(str::to_owned).filter(|title| !title.is_empty()), TitleSource::FirstPrompt),
+    }
+}
+
+/// Records outside the chain that are shown, by the position in the chain after which they were written.
+pub(super) fn loose_of(index: &Index, walk: &Walk) -> Vec<(u32, u32)> {
+    let mut position = vec![NONE; index.records.len()];
+    for (at, record) in (0..).zip(&walk.chain) {
+        if let Some(place) = position.get_mut(*record as usize) {
+            *place = at;
+        }
+    }
+    let mut after = NONE;
+    let mut loose = Vec::new();
+    for ((number, record), position) in (0_u32..).zip(&index.records).zip(position) {
+        if position != NONE {
+            after = position;
+        } else if matches!(record.role, Role::Loose | Role::Unknown | Role::Unreadable) && record.piece_count > 0 {
+            loose.push((after, number));
+        }
+    }
+    // Before all first: `NONE` wraps to zero.
+    loose.sort_by_key(|(after, number)| (after.wrapping_add(1), *number));
+    loose
+}
+
+/// What the records of the active chain say of each other that is not so.
+fn structure(index: &Index, walk: &Walk) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut notice = |record: &Record, message: String| {
+        let locator =
+            if index.is_array { Locator::Key("chain".into()) } else { Locator::Line(u64::from(record.span.line)) };
+        let offset = Some(record.span.offset);
+        problems.push(Problem { locator, offset, kind: ProblemKind::Structure, message, file: None });
+    };
+    let Some(root) = walk.chain.first().and_then(|root| index.record(*root)) else { return problems };
+    if walk.circular {
+        notice(root, "its parents lead back to itself; the chain begins here".to_owned());
+    } else if root.parent != NONE {
+        notice(root, "its parent is not in the file; the chain begins here".to_owned());
+    } else if root.logical != NONE {
+        notice(root, "what was before the compaction is not in the file".to_owned());
+    }
+    problems
+}
+
+fn branches(index: &Index, forest: &Forest, walk: &Walk) -> Vec<Branch> {
+    let main: Vec<u32> = (0..)
+        .zip(&index.records)
+        .filter(|(_, record)| record.node != NONE && !record.flags.has(Flags::SIDE))
+        .map(|(number, _)| number)
+        .collect();
+    let begins = |path: &[u32]| first_prompt(index, path).is_some();
+    left_branches(forest, &walk.chain, &main, begins).into_iter().filter_map(|left| branch(index, &left)).collect()
+}
+
+/// The summary of the prompt in the first record of a path.
+fn first_prompt(index: &Index, path: &[u32]) -> Option<String> {
+    let record = index.record(*path.first()?)?;
+    index.pieces_of(record).find_map(|(_, piece)| match piece.what {
+        What::Prompt { .. } => Some(piece.label.to_string()),
+        What::Command if reached_model(index, path, 0) => Some(summarise(&piece.label)),
+        _ => None,
+    })
+}
+
+fn branch(index: &Index, left: &Left) -> Option<Branch> {
+    let first = index.record(left.first)?;
+    let summary = index.pieces_of(first).next().map_or_else(String::new, |(_, piece)| summarise(&piece.label));
+    Some(Branch {
+        leaf: index.node_id(left.leaf),
+        parted_at: left.parted_at.map(|record| index.node_id(record)),
+        summary,
+        at: first.at,
+        nodes: left.nodes,
+    })
+}

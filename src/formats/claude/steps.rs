@@ -1,0 +1,271 @@
+//! Steps: where on the active chain a person spoke, and what the turns after it came to.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::chain::{Walk, reached_model};
+use super::events::Timeline;
+use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
+use super::question;
+use super::usage::Responses;
+use crate::model::{EventKind, NodeId, Outcome, Place, Step, StepKind, Timestamp, Usage};
+
+/// Where a step begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Record and piece of the prompt, or of the call that asks.
+    pub record: u32,
+    pub piece: u32,
+    /// Position of the record in the chain.
+    pub position: u32,
+    /// Position of the record with the answer, for a question.
+    pub answer: Option<u32>,
+    pub origin: Option<&'static str>,
+}
+
+/// The steps of a walk, in the order of the chain.
+///
+/// A prompt is a step; a slash command is one when the model ran it; a question is one when its answer is on the chain.
+pub(super) fn marks(index: &Index, walk: &Walk) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let mut positions = std::collections::HashMap::new();
+    for (at, record) in (0_u32..).zip(&walk.chain) {
+        positions.insert(*record, at);
+    }
+    let mut asked = HashSet::new();
+    for (position, number) in (0_u32..).zip(&walk.chain) {
+        let Some(record) = index.record(*number) else { continue };
+        for (piece_number, piece) in index.pieces_of(record) {
+            let mut mark = Mark { record: *number, piece: piece_number, position, answer: None, origin: None };
+            match &piece.what {
+                What::Prompt { queued } => mark.origin = queued.then_some("queued"),
+                What::Command if reached_model(index, &walk.chain, position as usize) => mark.origin = Some("command"),
+                What::Call(call) if !call.questions.is_empty() && !record.flags.has(Flags::SIDE) => {
+                    let Some(answer) = answer_on_chain(index, walk, call.id) else { continue };
+                    let Some(answer) = positions.get(&answer).filter(|answer| **answer > position) else { continue };
+                    if !asked.insert(call.id) {
+                        continue;
+                    }
+                    mark.answer = Some(*answer);
+                }
+                _ => continue,
+            }
+            marks.push(mark);
+        }
+    }
+    marks
+}
+
+/// The record that answers a question, when it holds answers.
+fn answer_on_chain(index: &Index, walk: &Walk, call: Symbol) -> Option<u32> {
+    let (record, piece) = walk.results.get(&call)?;
+    match &index.pieces.get(*piece as usize)?.what {
+        What::Result(outcome) if !outcome.answers.is_empty() && !outcome.is_error => Some(*record),
+        _ => None,
+    }
+}
+
+/// The record before the first of the chain that belongs to the response with the call: a revert to a question takes back
+/// the whole response that asked.
+fn before_response(index: &Index, walk: &Walk, mark: &Mark) -> Option<u32> {
+    let message = index.record(mark.record)?.message;
+    let first = if message == NONE {
+        mark.position
+    } else {
+        let same = |record: &u32| index.record(*record).is_some_and(|record| record.message == message);
+        u32::try_from(walk.chain.iter().position(same)?).ok()?.min(mark.position)
+    };
+    first.checked_sub(1)
+}
+
+/// Positions in the chain that a step's targets name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Targets {
+    pub revert: Option<u32>,
+    pub fork: Option<u32>,
+}
+
+pub(super) fn targets(index: &Index, walk: &Walk, marks: &[Mark]) -> Vec<Targets> {
+    let last = u32::try_from(walk.chain.len()).ok().and_then(|len| len.checked_sub(1));
+    (0..marks.len())
+        .filter_map(|at| Some((at, marks.get(at)?)))
+        .map(|(at, mark)| match mark.answer {
+            Some(answer) => Targets { revert: before_response(index, walk, mark), fork: Some(answer) },
+            None => {
+                let next = marks.iter().skip(at + 1).find(|mark| mark.answer.is_none());
+                let fork = next.map_or(last, |next| next.position.checked_sub(1));
+                Targets { revert: mark.position.checked_sub(1), fork }
+            }
+        })
+        .collect()
+}
+
+/// Why a file's steps can be neither forked nor reverted; `None` when they can.
+pub(super) type Bar = Option<&'static str>;
+
+/// The steps with their turns.
+pub(super) fn steps(
+    index: &Index,
+    walk: &Walk,
+    marks: &[Mark],
+    timeline: &Timeline,
+    responses: &Responses,
+    bar: Bar,
+) -> Vec<Step> {
+    let targets = targets(index, walk, marks);
+    let mut counted = HashSet::new();
+    let mut steps = Vec::with_capacity(marks.len());
+    let end = u32::try_from(walk.chain.len()).unwrap_or(NONE);
+    // What was answered before the first step is no step's.
+    let before = 0..marks.first().map_or(end, |mark| mark.position);
+    turn(index, walk, before, responses, &mut counted);
+    for (at, (mark, targets)) in marks.iter().zip(targets).enumerate() {
+        let next = marks.get(at + 1);
+        let turn = turn(index, walk, mark.position..next.map_or(end, |next| next.position), responses, &mut counted);
+        let Some(record) = index.record(mark.record) else { continue };
+        let Some(piece) = index.pieces.get(mark.piece as usize) else { continue };
+        let node =
+            |position: Option<u32>| position.and_then(|at| walk.chain.get(at as usize)).map(|at| index.node_id(*at));
+        let step_id = index.node_id(mark.record);
+        let (kind, summary, call_id) = match &piece.what {
+            What::Call(call) => {
+                let answers = walk.results.get(&call.id).and_then(|(_, piece)| index.pieces.get(*piece as usize));
+                let answers = match answers.map(|piece| &piece.what) {
+                    Some(What::Result(outcome)) => outcome.answers.as_slice(),
+                    _ => &[],
+                };
+                (StepKind::QuestionAnswer, question::summary(&call.questions, answers), index.text(call.id))
+            }
+            What::Command => (StepKind::Prompt, crate::model::summarise(&piece.label), None),
+            _ => (StepKind::Prompt, piece.label.to_string(), None),
+        };
+        let is_question = kind == StepKind::QuestionAnswer;
+        let event_end = timeline.starts.get(at + 1).copied().unwrap_or(timeline.events.len());
+        let revert_target = node(targets.revert);
+        let revert_refusal = match bar {
+            Some(bar) => Some(bar.to_owned()),
+            None if revert_target.is_none() => Some(NOTHING_BEFORE.to_owned()),
+            None => None,
+        };
+        steps.push(Step {
+            number: u32::try_from(at + 1).unwrap_or(u32::MAX),
+            kind,
+            user_message_id: (!is_question).then(|| step_id.clone()),
+            tool_call_id: call_id,
+            question_node_id: is_question.then(|| step_id.clone()),
+            step_id,
+            revert_target,
+            fork_target: node(targets.fork),
+            summary,
+            at: record.at,
+            ended_at: turn.ended_at,
+            place: Place { file: 0, record: mark.record, block: piece.block },
+            text_bytes: piece.bytes,
+            origin: mark.origin,
+            events: timeline.starts.get(at).copied().unwrap_or(event_end)..event_end,
+            model: index.text(turn.model),
+            usage: turn.usage,
+            outcome: turn.outcome(next.is_none(), is_question),
+            fork_refusal: bar.map(str::to_owned),
+            revert_refusal,
+        });
+    }
+    steps
+}
+
+pub(super) const NOTHING_BEFORE: &str = "there is nothing before it: reverting it would leave an empty session";
+
+/// What a turn came to.
+struct Turn {
+    model: Symbol,
+    usage: Usage,
+    ended_at: Option<Timestamp>,
+    tail: Tail,
+}
+
+/// What a turn ended with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    Nothing,
+    Answer,
+    OpenCall,
+    Failure,
+    Interruption,
+    /// Something that is no end: a result, a thought.
+    Middle,
+}
+
+impl Turn {
+    fn outcome(&self, is_last: bool, is_question: bool) -> Outcome {
+        match self.tail {
+            Tail::Answer => Outcome::Done,
+            Tail::Failure => Outcome::Failed,
+            Tail::Interruption => Outcome::Interrupted,
+            Tail::OpenCall if is_last => Outcome::Pending,
+            Tail::Nothing if is_last && !is_question => Outcome::Pending,
+            _ => Outcome::Unknown,
+        }
+    }
+}
+
+/// Goes over the records of a turn, which are those at the chain positions in `range`. Responses in `counted` are paid
+/// for already.
+fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, counted: &mut HashSet<Symbol>) -> Turn {
+    let start = walk.all.partition_point(|stop| stop.position < range.start);
+    let end = walk.all.partition_point(|stop| stop.position < range.end);
+    let mut turn = Turn { model: NONE, usage: Usage::default(), ended_at: None, tail: Tail::Nothing };
+    let mut over = None;
+    for stop in walk.all.get(start..end).unwrap_or_default() {
+        let Some(record) = index.record(stop.record) else { continue };
+        if record.role == Role::Assistant {
+            if record.model != NONE && stop.on_chain {
+                turn.model = record.model;
+            }
+            if (record.message == NONE || counted.insert(record.message))
+                && let Some(usage) = responses.of(index, record.message, record.usage)
+            {
+                turn.usage.add(&usage);
+            }
+        }
+        if stop.on_chain {
+            turn.ended_at = record.at.or(turn.ended_at);
+        }
+        if record.flags.has(Flags::TURN_END) {
+            over = record.at;
+            if !matches!(turn.tail, Tail::Failure | Tail::Interruption) {
+                turn.tail = Tail::Answer;
+            }
+        }
+        turn.tail = tail(index, walk, record, turn.tail);
+    }
+    turn.ended_at = over.or(turn.ended_at);
+    turn
+}
+
+fn tail(index: &Index, walk: &Walk, record: &Record, mut tail: Tail) -> Tail {
+    for (_, piece) in index.pieces_of(record) {
+        tail = match &piece.what {
+            What::Text => Tail::Answer,
+            What::Thinking => Tail::Middle,
+            What::Call(call) if call.id == NONE || !walk.results.contains_key(&call.id) => Tail::OpenCall,
+            What::Call(_) => Tail::Middle,
+            What::Result(outcome) if outcome.interrupted => Tail::Interruption,
+            What::Result(_) => {
+                if tail == Tail::OpenCall {
+                    Tail::OpenCall
+                } else {
+                    Tail::Middle
+                }
+            }
+            What::Ready(EventKind::Failure, _) => Tail::Failure,
+            What::Ready(EventKind::Interruption, _) => Tail::Interruption,
+            _ => tail,
+        };
+    }
+    tail
+}
+
+/// The id of the last record of the chain.
+pub(super) fn head(index: &Index, walk: &Walk) -> Option<NodeId> {
+    walk.chain.last().map(|record| index.node_id(*record))
+}

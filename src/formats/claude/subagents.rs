@@ -1,0 +1,459 @@
+//! Agents that the session's agent started: their own files beside the session, or their records among its own.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::chain::{Forest, Walk, leaf};
+use super::events::{self, Linked, Links};
+use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
+use super::read;
+use super::session::loose_of;
+use super::usage::Responses;
+use crate::formats::Observer;
+use crate::formats::lenient::{Flag, Text};
+use crate::model::{Problem, ProblemKind, Subagent, SubagentStatus, Usage};
+use crate::store::{Framing, ReadError, SourceFile};
+
+/// No session has more; a folder with more is not looked through to its end.
+const MAX_AGENTS: usize = 2000;
+/// A description of an agent is a few hundred bytes.
+const MAX_META_BYTES: u64 = 64 * 1024;
+/// How much of a file beside the session is read to learn whose it is.
+const HEAD_BYTES: usize = 64 * 1024;
+
+/// A subagent's own file.
+pub(super) struct AgentFile {
+    pub id: String,
+    pub source: Arc<SourceFile>,
+    /// Where it is below the session's folder; below a fork's folder its copy is in the same place.
+    pub relative: PathBuf,
+    /// Its description, when it has one.
+    pub meta_path: Option<PathBuf>,
+    /// The workflow run that it is part of.
+    pub workflow: Option<String>,
+    pub tool_use_id: Option<String>,
+    pub description: Option<String>,
+    pub finished: bool,
+    pub index: Index,
+}
+
+struct Candidate {
+    id: String,
+    path: PathBuf,
+    relative: PathBuf,
+    workflow: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Meta<'a> {
+    #[serde(borrow)]
+    tool_use_id: Text<'a>,
+    #[serde(borrow)]
+    description: Text<'a>,
+    #[serde(borrow)]
+    agent_type: Text<'a>,
+    finished: Flag,
+}
+
+/// Reads the files of the subagents of the session at `path`. Problems are those of finding and opening them.
+pub(super) fn read_all(
+    path: &Path,
+    index: &Index,
+    observer: &dyn Observer,
+) -> Result<(Vec<AgentFile>, Vec<Problem>), ReadError> {
+    let mut candidates = Vec::new();
+    if let Some(folder) = path.file_stem().map(|stem| path.with_file_name(stem)) {
+        let agents = folder.join("subagents");
+        if is_plain_folder(&folder) && is_plain_folder(&agents) {
+            list(&agents, Path::new("subagents"), None, &mut candidates);
+            for (name, workflow) in folders(&agents.join("workflows")) {
+                let relative = Path::new("subagents").join("workflows").join(&name);
+                list(&workflow, &relative, Some(&name), &mut candidates);
+            }
+        }
+    }
+    siblings(path, index, &mut candidates);
+    let mut problems = Vec::new();
+    if candidates.len() > MAX_AGENTS {
+        problems.push(Problem {
+            locator: crate::model::Locator::Key("subagents".into()),
+            offset: None,
+            kind: ProblemKind::Structure,
+            message: format!("there are {} files of subagents; only {MAX_AGENTS} were read", candidates.len()),
+            file: None,
+        });
+        candidates.truncate(MAX_AGENTS);
+    }
+    let mut agents = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let opened = SourceFile::open(&candidate.path)
+            .and_then(|source| Ok((read::read(&source, Framing::Lines, observer.watch(), &mut |_, _| {})?, source)));
+        match opened {
+            Ok((index, source)) => agents.push(agent_file(candidate, index, source)),
+            Err(error @ ReadError::Cancelled(_)) => return Err(error),
+            Err(error) => problems.push(Problem {
+                locator: crate::model::Locator::Key("file".into()),
+                offset: None,
+                kind: ProblemKind::Unreadable,
+                message: error.to_string(),
+                file: Some(candidate.relative.display().to_string()),
+            }),
+        }
+    }
+    Ok((agents, problems))
+}
+
+fn agent_file(candidate: Candidate, index: Index, source: SourceFile) -> AgentFile {
+    let meta_path = candidate.path.with_extension("meta.json");
+    let text = std::fs::symlink_metadata(&meta_path)
+        .ok()
+        .filter(|metadata| metadata.is_file() && metadata.len() <= MAX_META_BYTES)
+        .and_then(|_| std::fs::read_to_string(&meta_path).ok());
+    let meta = text.as_deref().and_then(|text| serde_json::from_str::<Meta>(text).ok());
+    let found = meta.is_some();
+    let meta = meta.unwrap_or_default();
+    AgentFile {
+        id: candidate.id,
+        source: Arc::new(source),
+        relative: candidate.relative,
+        tool_use_id: meta.tool_use_id.to_owned_option(),
+        description: meta.description.to_owned_option().or_else(|| meta.agent_type.to_owned_option()),
+        finished: meta.finished.0,
+        meta_path: found.then_some(meta_path),
+        workflow: candidate.workflow,
+        index,
+    }
+}
+
+/// Links are not followed: they may lead out of the session's folder.
+fn is_plain_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
+}
+
+fn folders(path: &Path) -> Vec<(String, PathBuf)> {
+    let entries = is_plain_folder(path).then(|| std::fs::read_dir(path).ok()).flatten();
+    let mut found: Vec<_> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())))
+        .filter(|(_, path)| is_plain_folder(path))
+        .take(MAX_AGENTS)
+        .collect();
+    found.sort();
+    found
+}
+
+/// Adds the agents' files of one folder.
+fn list(folder: &Path, relative: &Path, workflow: Option<&str>, candidates: &mut Vec<Candidate>) {
+    let mut found: Vec<_> = agent_files(folder).collect();
+    found.sort();
+    candidates.extend(found.into_iter().map(|(id, path)| Candidate {
+        relative: relative.join(path.file_name().unwrap_or_default()),
+        id,
+        path,
+        workflow: workflow.map(str::to_owned),
+    }));
+}
+
+/// `(agent id, path)` of the regular files named `agent-<id>.jsonl` in a folder.
+fn agent_files(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> {
+    let entries = is_plain_folder(folder).then(|| std::fs::read_dir(folder).ok()).flatten();
+    entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let id = name.strip_prefix("agent-")?.strip_suffix(".jsonl")?.to_owned();
+            Some((id, entry.path()))
+        })
+        .filter(|(_, path)| path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()))
+        // One more than is read, so that it shows that there are more.
+        .take(MAX_AGENTS + 1)
+}
+
+/// Old files of subagents lie beside the session's, those of all sessions together; each says whose it is.
+fn siblings(path: &Path, index: &Index, candidates: &mut Vec<Candidate>) {
+    let calls_agents = index.pieces.iter().any(
+        |piece| matches!(&piece.what, What::Call(call) if matches!(index.name(call.name), Some("Task" | "Agent"))),
+    );
+    let is_agent = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
+    let (Some(folder), true, false) = (path.parent(), calls_agents, is_agent) else { return };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let sessions: Vec<&str> = index.scenes.iter().filter_map(|scene| index.name(scene.session)).collect();
+    let mut found: Vec<_> = agent_files(folder)
+        .filter(|(id, _)| !candidates.iter().any(|candidate| candidate.id == *id))
+        .filter(|(_, path)| head_session(path).is_some_and(|session| sessions.contains(&session.as_str())))
+        .collect();
+    found.sort();
+    candidates.extend(found.into_iter().map(|(id, path)| Candidate {
+        relative: Path::new("subagents").join(path.file_name().unwrap_or_default()),
+        id,
+        path,
+        workflow: None,
+    }));
+}
+
+/// The session that the first record of a file names.
+fn head_session(path: &Path) -> Option<String> {
+    let source = SourceFile::open(path).ok()?;
+    let mut head = vec![0; HEAD_BYTES];
+    let read = source.fill(0, &mut head).ok()?;
+    let line = head.get(..read)?.split(|byte| *byte == b'\n').next()?;
+    let envelope: super::record::Envelope = serde_json::from_slice(line).ok()?;
+    envelope.session_id.to_owned_option()
+}
+
+/// What the caller's records say of a call that may have started an agent.
+#[derive(Clone, Default)]
+struct Caller {
+    name: Option<String>,
+    prompt_hash: u64,
+    agent: Option<Symbol>,
+    launched: bool,
+    /// Whether there is a result, and whether it is an error.
+    failed: Option<bool>,
+    notified: Option<bool>,
+    taken: bool,
+}
+
+/// All calls of agents in a session.
+struct Callers {
+    calls: HashMap<Symbol, Caller>,
+    /// In file order.
+    order: Vec<Symbol>,
+    /// Whether the last notification of a task said that it was completed.
+    tasks: HashMap<Symbol, (Symbol, bool)>,
+}
+
+impl Callers {
+    fn of(index: &Index) -> Self {
+        let mut callers = Self { calls: HashMap::new(), order: Vec::new(), tasks: HashMap::new() };
+        for piece in &index.pieces {
+            match &piece.what {
+                What::Call(call) if matches!(index.name(call.name), Some("Task" | "Agent" | "Workflow")) => {
+                    let caller = callers.calls.entry(call.id).or_insert_with(|| {
+                        callers.order.push(call.id);
+                        Caller::default()
+                    });
+                    caller.name = call.task.as_deref().map(str::to_owned);
+                    caller.prompt_hash = call.prompt_hash;
+                }
+                What::Result(outcome) => {
+                    if let Some(caller) = callers.calls.get_mut(&outcome.call) {
+                        caller.agent = Some(outcome.agent).filter(|agent| *agent != NONE);
+                        caller.launched = outcome.launched;
+                        caller.failed = Some(outcome.is_error);
+                    }
+                }
+                What::Notification(notified) => {
+                    callers.tasks.insert(notified.task, (notified.call, notified.completed));
+                    if let Some(caller) = callers.calls.get_mut(&notified.call) {
+                        caller.notified = Some(notified.completed);
+                    }
+                }
+                _ => {}
+            }
+        }
+        callers
+    }
+
+    /// The call that started an agent: by the agent's own word, by the caller's, or by the same prompt.
+    fn find(
+        &mut self,
+        index: &Index,
+        id: &str,
+        tool_use_id: Option<&str>,
+        workflow: Option<&str>,
+        brief: u64,
+    ) -> Option<Symbol> {
+        let by_word =
+            tool_use_id.and_then(|call| index.symbols.find(call)).filter(|call| self.calls.contains_key(call));
+        let agent = index.symbols.find(id);
+        let by_result = || agent.and_then(|agent| self.order.iter().find(|call| self.is(call, agent)).copied());
+        let by_task = || {
+            agent
+                .and_then(|agent| self.tasks.get(&agent))
+                .map(|(call, _)| *call)
+                .filter(|call| self.calls.contains_key(call))
+        };
+        let by_run = || {
+            let run = index.symbols.find(workflow?)?;
+            self.order.iter().find(|call| self.is(call, run)).copied()
+        };
+        let by_prompt = || {
+            let same = |call: &&Symbol| {
+                self.calls.get(call).is_some_and(|caller| caller.prompt_hash == brief && !caller.taken)
+            };
+            self.order.iter().find(same).copied().filter(|_| brief != 0)
+        };
+        let found = by_word.or_else(by_result).or_else(by_task).or_else(by_run).or_else(by_prompt)?;
+        if let Some(caller) = self.calls.get_mut(&found) {
+            caller.taken = true;
+        }
+        Some(found)
+    }
+
+    fn is(&self, call: &Symbol, agent: Symbol) -> bool {
+        self.calls.get(call).is_some_and(|caller| caller.agent == Some(agent))
+    }
+}
+
+/// The subagents of a session, and what their caller's events are to say of them.
+#[derive(Default)]
+pub(super) struct Agents {
+    pub list: Vec<Subagent>,
+    pub links: Links,
+    /// For each subagent with a file of its own, its call and the file's number among those given.
+    pub files: Vec<(Option<Symbol>, usize)>,
+    /// Records of agents inside the session's file, by their call.
+    pub inlined: Vec<(Option<Symbol>, Vec<u32>)>,
+    pub usage: Usage,
+}
+
+pub(super) fn gather(index: &Index, forest: &Forest, chain: &[u32], files: &[AgentFile]) -> Agents {
+    let mut callers = Callers::of(index);
+    let mut agents = Agents::default();
+    for (number, file) in files.iter().enumerate() {
+        let brief = brief_of(&file.index);
+        let call = callers.find(index, &file.id, file.tool_use_id.as_deref(), file.workflow.as_deref(), brief);
+        let walk = own_walk(&file.index);
+        let usage = Responses::new(&file.index).total(&file.index);
+        agents.usage.add(&usage);
+        let answered = answered(&file.index, &walk);
+        let place = u16::try_from(number + 1).unwrap_or(u16::MAX);
+        let loose = loose_of(&file.index, &walk);
+        let subagent = Subagent {
+            id: file.id.clone(),
+            name: file.description.clone(),
+            status: SubagentStatus::Started,
+            call_id: call.and_then(|call| index.text(call)),
+            path: Some(file.source.path().to_owned()),
+            usage,
+            events: events::build(&file.index, &walk, &[], &Links::default(), place, &loose).events,
+        };
+        agents.add(index, &callers, call, subagent, file.finished, answered);
+        agents.files.push((call, number));
+    }
+    for members in inlined_groups(index, forest, chain) {
+        let lead = |number: &&u32| index.record(**number).is_some_and(|record| record.role.can_lead());
+        let Some(leaf) = members.iter().rfind(lead) else { continue };
+        let walk = Walk::within(index, forest, *leaf, &members);
+        let root = members.first().copied().unwrap_or(*leaf);
+        let id = members.iter().find_map(|member| index.agents.get(member)).and_then(|agent| index.text(*agent));
+        let id = id.unwrap_or_else(|| index.node_id(root).to_string());
+        let brief = members.iter().find_map(|member| brief_in(index, *member)).unwrap_or(0);
+        let call = callers.find(index, &id, None, None, brief);
+        let responses = Responses::new_of(index, &members);
+        let subagent = Subagent {
+            id,
+            name: None,
+            status: SubagentStatus::Started,
+            call_id: call.and_then(|call| index.text(call)),
+            path: None,
+            usage: responses.total(index),
+            events: events::build(index, &walk, &[], &Links::default(), 0, &[]).events,
+        };
+        let answered = answered(index, &walk);
+        agents.add(index, &callers, call, subagent, false, answered);
+        agents.inlined.push((call, members));
+    }
+    agents
+}
+
+impl Agents {
+    fn add(
+        &mut self,
+        index: &Index,
+        callers: &Callers,
+        call: Option<Symbol>,
+        mut agent: Subagent,
+        finished: bool,
+        answered: bool,
+    ) {
+        let caller = call.and_then(|call| callers.calls.get(&call));
+        agent.name = agent.name.or_else(|| caller.and_then(|caller| caller.name.clone()));
+        let by_result = match caller {
+            Some(Caller { failed: Some(true), .. }) => SubagentStatus::Failed,
+            Some(Caller { failed: Some(false), launched: false, .. }) => SubagentStatus::Finished,
+            _ => SubagentStatus::Started,
+        };
+        let symbol = index.symbols.find(&agent.id);
+        let task = symbol.and_then(|symbol| callers.tasks.get(&symbol)).map(|(_, completed)| *completed);
+        agent.status = match task.or_else(|| caller.and_then(|caller| caller.notified)) {
+            Some(true) => SubagentStatus::Finished,
+            Some(false) => SubagentStatus::Failed,
+            None if by_result != SubagentStatus::Started => by_result,
+            None if finished || answered => SubagentStatus::Finished,
+            None => SubagentStatus::Started,
+        };
+        let linked = Linked { id: agent.id.clone(), name: agent.name.clone(), status: by_result };
+        if let Some(symbol) = symbol {
+            self.links.by_id.insert(symbol, linked.clone());
+        }
+        if let Some(call) = call {
+            self.links.by_call.entry(call).or_default().push(linked);
+        }
+        self.list.push(agent);
+    }
+}
+
+/// The walk of an agent's own file.
+fn own_walk(index: &Index) -> Walk {
+    leaf(index).map(|leaf| Walk::new(index, &Forest::of(index), leaf)).unwrap_or_default()
+}
+
+/// Whether an agent's last word is an answer.
+fn answered(index: &Index, walk: &Walk) -> bool {
+    let says = |record: &Record| {
+        index
+            .pieces_of(record)
+            .last()
+            .map(|(_, piece)| matches!(piece.what, What::Text))
+            .filter(|_| record.role != Role::System)
+    };
+    walk.chain.iter().rev().filter_map(|number| index.record(*number)).find_map(says).unwrap_or(false)
+}
+
+fn brief_of(index: &Index) -> u64 {
+    (0..).zip(&index.records).take(64).find_map(|(number, _)| brief_in(index, number)).unwrap_or(0)
+}
+
+fn brief_in(index: &Index, number: u32) -> Option<u64> {
+    let record = index.record(number)?;
+    index.pieces_of(record).find_map(|(_, piece)| if let What::Brief(hash) = piece.what { Some(hash) } else { None })
+}
+
+/// Side records of the session's own file, those of each agent together, in file order.
+fn inlined_groups(index: &Index, forest: &Forest, chain: &[u32]) -> Vec<Vec<u32>> {
+    let mut on_chain = vec![false; index.records.len()];
+    for record in chain {
+        if let Some(place) = on_chain.get_mut(*record as usize) {
+            *place = true;
+        }
+    }
+    let is_member = |number: u32| {
+        index.record(number).is_some_and(|record| record.flags.has(Flags::SIDE) && record.role != Role::Duplicate)
+            && !on_chain.get(number as usize).copied().unwrap_or(false)
+    };
+    if !(0_u32..).zip(&index.records).any(|(number, _)| is_member(number)) {
+        return Vec::new();
+    }
+    let is_root = |number: u32| is_member(number) && !forest.parent(number).is_some_and(is_member);
+    let climbs = forest.climb(is_root, |_| false);
+    let mut groups: HashMap<u32, Vec<u32>> = HashMap::new();
+    for (number, climb) in (0_u32..).zip(&climbs) {
+        if let Some(root) = climb.end.filter(|_| is_member(number)) {
+            groups.entry(root).or_default().push(number);
+        }
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort();
+    groups.truncate(MAX_AGENTS);
+    groups
+}

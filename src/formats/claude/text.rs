@@ -1,0 +1,269 @@
+//! The texts behind events and steps, read from the file again when somebody wants to see them.
+
+use serde_json::Value;
+
+use super::index::{Index, What};
+use super::prompt::{Spoken, classify, command};
+use super::question;
+use crate::formats::{Body, json};
+use crate::model::{Event, EventKind, Place};
+use crate::store::{ReadError, SourceFile};
+
+/// A record as JSON, and its text as it was read where it is none.
+pub(super) struct Read {
+    pub value: Value,
+    pub raw: String,
+}
+
+/// Reads a record again.
+pub(super) fn record(file: &SourceFile, index: &Index, place: Place) -> Result<Read, ReadError> {
+    let Some(record) = index.record(place.record) else { return Ok(Read { value: Value::Null, raw: String::new() }) };
+    let bytes = file.read_at(record.span.offset, record.span.len as usize)?;
+    let text = json::readable(&bytes).text.into_owned();
+    let mut spare = String::new();
+    let value = json::record::<Value>(&text, &mut spare).unwrap_or(Value::Null);
+    // What cannot be taken apart, because it is too deep or no JSON, is shown as it is.
+    let raw = if value.is_null() { text } else { String::new() };
+    Ok(Read { value, raw })
+}
+
+/// The text of an event, of its record and of the record with its result.
+pub(super) fn body(event: &Event, read: &Read, result: Option<&Read>) -> Body {
+    let mut body = Body::default();
+    if read.value.is_null() {
+        body.text = read.raw.clone();
+        return body;
+    }
+    let value = &read.value;
+    match event.kind {
+        EventKind::Unknown | EventKind::Unreadable => body.text = pretty(value),
+        EventKind::Tool | EventKind::Question => {
+            call(&mut body, value, event.place.block);
+            if let (Some(result), Some(place)) = (result, event.tool.as_ref().and_then(|tool| tool.result)) {
+                body.output = Some(output(&mut body.attachments, result, place.block));
+            }
+            if event.kind == EventKind::Question {
+                body.text = questions(value, event.place.block, result.map(|result| &result.value));
+            }
+        }
+        EventKind::ToolResult => body.output = Some(output(&mut body.attachments, read, event.place.block)),
+        EventKind::FileChange => file_change(&mut body, value),
+        EventKind::Approval => {
+            body.text = event.label.to_string();
+        }
+        _ => said(&mut body, value, event.place.block),
+    }
+    body
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+fn block_at(value: &Value, block: u16) -> Option<&Value> {
+    value.get("message")?.get("content")?.get(usize::from(block))
+}
+
+fn call(body: &mut Body, value: &Value, block: u16) {
+    if let Some(input) = block_at(value, block).and_then(|block| block.get("input")) {
+        body.input = Some(input.to_string());
+    }
+}
+
+/// A tool result's text; images in it become attachments.
+fn output(attachments: &mut Vec<String>, read: &Read, block: u16) -> String {
+    if read.value.is_null() {
+        return read.raw.clone();
+    }
+    let content = block_at(&read.value, block).and_then(|block| block.get("content"));
+    content.map(|content| text_of(content, attachments)).unwrap_or_default()
+}
+
+/// The text of a string or of content blocks. What is no text is named, never shown.
+fn text_of(content: &Value, attachments: &mut Vec<String>) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let mut texts = Vec::new();
+            for block in blocks {
+                if let Value::String(text) = block {
+                    texts.push(text.clone());
+                } else if let Some(text) = block.get("text").and_then(Value::as_str) {
+                    texts.push(text.to_owned());
+                } else if let Some(attachment) = attachment(block) {
+                    attachments.push(attachment);
+                } else if !block.is_null() {
+                    texts.push(block.to_string());
+                }
+            }
+            texts.join("\n")
+        }
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// An image or document block as `image/png, 48 213 bytes`.
+fn attachment(block: &Value) -> Option<String> {
+    let kind = block.get("type").and_then(Value::as_str).filter(|kind| matches!(*kind, "image" | "document"))?;
+    let source = block.get("source");
+    let text = |key: &str| source.and_then(|source| source.get(key)).and_then(Value::as_str);
+    let media = text("media_type").unwrap_or(kind);
+    match text("data") {
+        // Four characters of base64 stand for three bytes.
+        Some(data) => {
+            let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
+            Some(format!("{media}, {} bytes", grouped((data.len() / 4 * 3).saturating_sub(padding))))
+        }
+        None => Some(media.to_owned()),
+    }
+}
+
+/// A number with its thousands apart.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What a record says in words.
+fn said(body: &mut Body, value: &Value, block: u16) {
+    if let Some(attachment) = value.get("attachment") {
+        body.text = attachment_text(attachment, &mut body.attachments);
+        return;
+    }
+    if value.get("type").and_then(Value::as_str) == Some("system") {
+        body.text = system_text(value);
+        return;
+    }
+    let content = value.get("message").and_then(|message| message.get("content"));
+    let of_assistant = value.get("type").and_then(Value::as_str) == Some("assistant");
+    body.text = match content {
+        Some(Value::Array(blocks)) if of_assistant => match blocks.get(usize::from(block)) {
+            Some(block) => {
+                let thinking = block.get("thinking").and_then(Value::as_str).map(str::to_owned);
+                let data = block.get("data").is_some().then(String::new);
+                thinking.or(data).unwrap_or_else(|| text_of(&Value::Array(vec![block.clone()]), &mut body.attachments))
+            }
+            None => String::new(),
+        },
+        Some(content) => text_of(content, &mut body.attachments),
+        None => String::new(),
+    };
+}
+
+fn system_text(value: &Value) -> String {
+    let content = value.get("content").and_then(Value::as_str).unwrap_or_default();
+    let explanation = value.get("apiRefusalExplanation").and_then(Value::as_str);
+    let error = value.get("error").filter(|error| !error.is_null()).map(pretty);
+    if let Some(text) = explanation.filter(|_| content.is_empty()) {
+        return text.to_owned();
+    }
+    if content.is_empty() { error.unwrap_or_default() } else { content.to_owned() }
+}
+
+fn attachment_text(attachment: &Value, attachments: &mut Vec<String>) -> String {
+    let text = |key: &str| attachment.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
+    if let Some(prompt) = attachment.get("prompt") {
+        return text_of(prompt, attachments);
+    }
+    let blocking = attachment.get("blockingError").and_then(|error| error.get("blockingError")).and_then(Value::as_str);
+    blocking.or_else(|| text("stderr")).or_else(|| text("text")).map_or_else(|| pretty(attachment), str::to_owned)
+}
+
+fn file_change(body: &mut Body, value: &Value) {
+    let Some(attachment) = value.get("attachment") else { return };
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let inner = attachment.get("content").and_then(|content| content.get("file")).and_then(|file| file.get("content"));
+    body.text = text(attachment.get("snippet"))
+        .or_else(|| text(inner))
+        .unwrap_or_else(|| attachment.get("content").map(pretty).unwrap_or_default());
+}
+
+/// The questions of a call with their options, and the answers where there are any.
+fn questions(value: &Value, block: u16, result: Option<&Value>) -> String {
+    let Some(questions) =
+        block_at(value, block).and_then(|block| block.get("input")?.get("questions")).and_then(Value::as_array)
+    else {
+        return String::new();
+    };
+    let answers = result.and_then(|result| result.get("toolUseResult")?.get("answers"));
+    let mut text = String::new();
+    for question in questions {
+        let word = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let asked = word(question, "question");
+        text.push_str(&asked);
+        text.push('\n');
+        for option in question.get("options").and_then(Value::as_array).into_iter().flatten() {
+            let description = word(option, "description");
+            let dash = if description.is_empty() { "" } else { ": " };
+            text.push_str(&format!("- {}{dash}{description}\n", word(option, "label")));
+        }
+        if let Some(answer) = answers.and_then(|answers| answers.get(&asked)) {
+            let answer = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+            text.push_str(&format!("→ {answer}\n"));
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// The whole text of a prompt, without what an editor or the harness put around it.
+pub(super) fn prompt(read: &Read, index: &Index, place: Place, result: Option<&Read>) -> String {
+    let value = &read.value;
+    if value.is_null() {
+        return read.raw.clone();
+    }
+    let is_call = index.record(place.record).is_some_and(|record| {
+        index.pieces_of(record).any(|(_, piece)| piece.block == place.block && matches!(piece.what, What::Call(_)))
+    });
+    if is_call {
+        let text = questions(value, place.block, result.map(|result| &result.value));
+        return if text.is_empty() { question::TOOL.to_owned() } else { text };
+    }
+    let content = match value.get("attachment") {
+        Some(attachment) => attachment.get("prompt"),
+        None => value.get("message").and_then(|message| message.get("content")),
+    };
+    let texts: Vec<&str> = match content {
+        Some(Value::String(text)) => vec![text],
+        Some(Value::Array(blocks)) => blocks
+            .iter()
+            .filter_map(|block| block.as_str().or_else(|| block.get("text").and_then(Value::as_str)))
+            .collect(),
+        _ => Vec::new(),
+    };
+    let person: Vec<&str> = texts
+        .iter()
+        .filter_map(|text| if let Spoken::Person(words) = classify(text) { Some(words) } else { None })
+        .collect();
+    if !person.is_empty() {
+        return person.join("\n");
+    }
+    texts.iter().find_map(|text| command(text)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_named_not_shown() {
+        let mut attachments = Vec::new();
+        let content = serde_json::json!([
+            {"type": "text", "text": "a"},
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAAAAA="}},
+            "b"
+        ]);
+        assert_eq!(text_of(&content, &mut attachments), "a\nb");
+        assert_eq!(attachments, ["image/png, 5 bytes"]);
+        assert_eq!(grouped(48213), "48 213");
+        assert_eq!(grouped(123), "123");
+    }
+}
