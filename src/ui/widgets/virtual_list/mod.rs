@@ -1,0 +1,440 @@
+//! A list that draws only what is visible, of rows whose heights are known once they are drawn.
+//!
+//! It owns the place of its reader and the heights of its rows; it knows nothing of what the rows show. The reader's
+//! place is a row, by its key, and an offset in it: rows that change, come or go elsewhere do not move the view.
+
+mod geometry;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::ops::Range;
+
+use egui::accesskit::{Action, Role};
+use egui::{Align, Id, Key, Layout, Modifiers, Rect, Sense, Ui, UiBuilder, accesskit, pos2, vec2};
+
+use super::super::theme::{Theme, space};
+pub use geometry::{Anchor, Heights};
+
+/// Width of the scroll bar and the room to its left.
+pub const BAR_PX: f32 = 12.0;
+const HANDLE_PX: f32 = 8.0;
+const LEAST_HANDLE_PX: f32 = 28.0;
+/// What an arrow key scrolls by.
+const LINE_PX: f64 = 40.0;
+/// What stays in view of a page that is scrolled away.
+const PAGE_OVERLAP_PX: f64 = 40.0;
+/// Heights are of use at another width too, but only as guesses: widths are told apart in steps of this.
+const WIDTH_STEP_PX: f32 = 8.0;
+/// Measured heights that are remembered by key, for when the rows are counted anew.
+const REMEMBERED: usize = 100_000;
+
+/// What a list shows.
+pub trait Rows {
+    /// Names a row for as long as the program runs, wherever it stands.
+    type Key: Copy + Eq + Hash;
+
+    fn len(&self) -> usize;
+
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn key(&self, row: usize) -> Self::Key;
+
+    /// A guess at a row's height, in points; called for every row when the rows are others, so it must cost nothing.
+    fn estimate(&self, row: usize, width_px: f32) -> f32;
+
+    /// Changes when a row's content changes by itself, such as when its text has been read. When its user folds or
+    /// opens it, it stays the same: then the row's upper edge stays in place, else its lower one.
+    fn stamp(&self, _row: usize) -> u64 {
+        0
+    }
+
+    fn sense(&self, _row: usize) -> Sense {
+        Sense::hover()
+    }
+
+    /// One line that a screen reader says for a row.
+    fn name(&self, row: usize) -> String;
+
+    /// Draws a row into `ui`, from its top. With `measuring`, only its height matters: it is not seen and must not ask
+    /// for anything.
+    fn show(&mut self, ui: &mut Ui, row: usize, measuring: bool);
+}
+
+/// What became of a frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// The rows that were drawn.
+    pub rows: Range<usize>,
+    /// Its user scrolled in this frame.
+    pub scrolled: bool,
+}
+
+/// The memory of a list; keep it where the list's document is kept.
+#[derive(Debug)]
+pub struct VirtualList<K> {
+    heights: Heights,
+    anchor: Anchor,
+    /// Of the rows drawn in the last frame, to find the reader's place again when the rows are others.
+    drawn: Vec<(usize, K, u64)>,
+    remembered: HashMap<K, f32>,
+    revision: Option<u64>,
+    width_class: i32,
+    /// Where the handle was taken, from its top.
+    grabbed_px: Option<f32>,
+    focused: Option<Id>,
+    jump: Option<Jump>,
+    view_px: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Jump {
+    /// The row's upper edge, this far below the view's.
+    Top(usize, f64),
+    /// Anywhere, whole if there is room; no further than needed.
+    Visible(usize),
+}
+
+impl<K> Default for VirtualList<K> {
+    fn default() -> Self {
+        Self {
+            heights: Heights::default(),
+            anchor: Anchor::default(),
+            drawn: Vec::new(),
+            remembered: HashMap::new(),
+            revision: None,
+            width_class: 0,
+            grabbed_px: None,
+            focused: None,
+            jump: None,
+            view_px: 0.0,
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash> VirtualList<K> {
+    /// Brings a row to the top of the view, `below_px` below its edge, in the next frame.
+    pub fn jump_to(&mut self, row: usize, below_px: f64) {
+        self.jump = Some(Jump::Top(row, below_px));
+    }
+
+    /// Brings a row into the view, if it is not, in the next frame.
+    pub fn reveal(&mut self, row: usize) {
+        self.jump = Some(Jump::Visible(row));
+    }
+
+    /// The row at the top of the view.
+    pub fn first_row(&self) -> usize {
+        self.anchor.row
+    }
+
+    /// Draws the list into all of `ui`. `revision` is another number whenever the rows are others (more, fewer, in
+    /// another order); `name` is what a screen reader calls the list, and its identity within `ui`.
+    pub fn show<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, revision: u64, name: &str) -> Shown {
+        let view = ui.available_rect_before_wrap();
+        let id = ui.scope_id().with(name);
+        let builder = UiBuilder::new()
+            .scope_id(id)
+            .max_rect(view)
+            .layout(Layout::top_down(Align::Min))
+            .sense(Sense::focusable_noninteractive())
+            .accessibility_role(Role::List)
+            .accessibility_label(name);
+        let mut list = ui.new_child(builder);
+        list.shrink_clip_rect(view);
+        list.ctx().accesskit_node_builder(list.unique_id(), |node| {
+            node.set_size_of_set(rows.len());
+            node.set_bounds(bounds(view));
+        });
+        let width = (view.width() - BAR_PX).max(40.0);
+        self.view_px = f64::from(view.height());
+        self.count(rows, revision, width);
+        if list.ctx().current_pass_index() == 0 {
+            self.keep_lower_edge(&mut list, rows, width);
+        }
+        self.do_jump(&mut list, rows, width);
+        let shown = self.draw(&mut list, rows, view, width);
+        self.bar(&mut list, view, name);
+        let scrolled = list.ctx().current_pass_index() == 0 && self.input(&mut list, rows, view, width);
+        list.expand_to_include_rect(view);
+        if list.response().has_focus() {
+            let stroke = egui::Stroke::new(1.0, Theme::of(list.ctx()).accent);
+            list.painter().rect_stroke(view.shrink(1.0), 0, stroke, egui::StrokeKind::Inside);
+        }
+        drop(list);
+        ui.advance_cursor_after_rect(view);
+        Shown { rows: shown, scrolled }
+    }
+
+    /// Takes in that the rows are others, or the width is.
+    fn count<R: Rows<Key = K>>(&mut self, rows: &R, revision: u64, width: f32) {
+        let class = (width / WIDTH_STEP_PX).round() as i32;
+        if class != self.width_class {
+            self.width_class = class;
+            self.remembered.clear();
+        }
+        if self.revision == Some(revision) && self.heights.len() == rows.len() {
+            return;
+        }
+        self.revision = Some(revision);
+        self.heights = Heights::new((0..rows.len()).map(|row| {
+            let known = self.remembered.get(&rows.key(row)).copied();
+            known.unwrap_or_else(|| rows.estimate(row, width))
+        }));
+        self.find_place(rows);
+    }
+
+    /// Finds the row that the reader was at, or the nearest below that is still there.
+    fn find_place<R: Rows<Key = K>>(&mut self, rows: &R) {
+        let same = |row: usize, key: &K| row < rows.len() && rows.key(row) == *key;
+        let offset = self.anchor.offset_px;
+        let unmoved = self.drawn.first().is_some_and(|(row, key, _)| *row == self.anchor.row && same(*row, key));
+        if !unmoved && !self.drawn.is_empty() {
+            let ranks: HashMap<K, usize> =
+                self.drawn.iter().enumerate().map(|(rank, (_, key, _))| (*key, rank)).collect();
+            let found = (0..rows.len())
+                .filter_map(|row| ranks.get(&rows.key(row)).map(|rank| (*rank, row)))
+                .min_by_key(|(rank, _)| *rank);
+            self.anchor = match found {
+                Some((rank, row)) => Anchor { row, offset_px: if rank == 0 { offset } else { 0.0 } },
+                None => Anchor::at(self.anchor.row.min(rows.len().saturating_sub(1))),
+            };
+        }
+        self.drawn.clear();
+    }
+
+    /// When the first row has grown by itself above the view's edge, what is in the view stays where it is.
+    fn keep_lower_edge<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, width: f32) {
+        let row = self.anchor.row;
+        let Some((drawn, _, stamp)) = self.drawn.first().copied() else { return };
+        if drawn == row && self.anchor.offset_px > 0.0 && stamp != rows.stamp(row) {
+            let height = measure(ui, rows, row, width);
+            self.anchor.offset_px = (self.anchor.offset_px + f64::from(height) - self.heights.get(row)).max(0.0);
+            self.heights.set(row, height);
+        }
+    }
+
+    fn do_jump<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, width: f32) {
+        let Some(jump) = self.jump.take() else { return };
+        let view_px = self.view_px;
+        let Self { anchor, heights, drawn, .. } = self;
+        let known: Vec<usize> = drawn.iter().map(|(row, ..)| *row).collect();
+        match jump {
+            Jump::Top(row, below_px) => {
+                *anchor = Anchor::at(row);
+                anchor.scroll(-below_px, view_px, heights, &mut |row| measure(ui, rows, row, width));
+            }
+            Jump::Visible(row) => {
+                let top = heights.top_of(row) - anchor.top(heights);
+                let bottom = top + heights.get(row);
+                let near = known.contains(&row);
+                if near && top >= 0.0 && bottom <= view_px {
+                    return;
+                }
+                let below_px = match near && top >= 0.0 {
+                    true => (view_px - heights.get(row)).max(0.0),
+                    false => (view_px / 5.0).min(PAGE_OVERLAP_PX * 2.0),
+                };
+                *anchor = Anchor::at(row);
+                anchor.scroll(-below_px, view_px, heights, &mut |row| measure(ui, rows, row, width));
+            }
+        }
+    }
+
+    fn draw<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, view: Rect, width: f32) -> Range<usize> {
+        self.drawn.clear();
+        let start = self.anchor.row;
+        let mut row = start;
+        let mut y = view.top() - self.anchor.offset_px as f32;
+        while y < view.bottom() && row < self.heights.len() {
+            let key = rows.key(row);
+            let sense = rows.sense(row);
+            let builder = row_builder(ui.scope_id().with(key_id(&key)), pos2(view.left(), y), width)
+                .sense(sense)
+                .accessibility_role(Role::ListItem)
+                .accessibility_label(rows.name(row));
+            let mut child = ui.new_child(builder);
+            rows.show(&mut child, row, false);
+            let height = child.min_rect().height().ceil();
+            let rect = Rect::from_min_size(pos2(view.left(), y), vec2(width, height));
+            child.expand_to_include_rect(rect);
+            child.ctx().accesskit_node_builder(child.unique_id(), |node| {
+                node.set_position_in_set(row);
+                node.set_bounds(bounds(rect));
+                if sense.is_focusable() {
+                    node.add_action(Action::Focus);
+                    node.add_action(Action::Click);
+                }
+            });
+            drop(child);
+            self.heights.set(row, height);
+            if self.remembered.len() >= REMEMBERED {
+                self.remembered.clear();
+            }
+            self.remembered.insert(key, height);
+            self.drawn.push((row, key, rows.stamp(row)));
+            y += self.heights.get(row) as f32;
+            row += 1;
+        }
+        // Rows at the end got shorter, or the view taller: fill it from above.
+        let missing = f64::from(view.bottom() - y);
+        if missing > 0.5 && (start > 0 || self.anchor.offset_px > 0.0) {
+            self.scroll_by(-missing, ui, rows, width);
+            ui.ctx().request_discard("the end of a list came into view");
+        }
+        start..row
+    }
+
+    /// Moves the view down by `delta_px`, measuring the rows that were not drawn in this frame.
+    fn scroll_by<R: Rows<Key = K>>(&mut self, delta_px: f64, ui: &mut Ui, rows: &mut R, width: f32) {
+        let drawn = self.drawn.first().map_or(0, |(row, ..)| *row)..self.drawn.last().map_or(0, |(row, ..)| *row + 1);
+        let Self { anchor, heights, remembered, view_px, .. } = self;
+        let known: Vec<f64> = drawn.clone().map(|row| heights.get(row)).collect();
+        anchor.scroll(delta_px, *view_px, heights, &mut |row| match row
+            .checked_sub(drawn.start)
+            .and_then(|index| known.get(index))
+        {
+            Some(height) => *height as f32,
+            None => {
+                let height = measure(ui, rows, row, width);
+                remembered.insert(rows.key(row), height);
+                height
+            }
+        });
+    }
+
+    /// The scroll bar: a handle that can be dragged, a track that can be clicked.
+    fn bar(&mut self, ui: &mut Ui, view: Rect, name: &str) {
+        let total = self.heights.total();
+        if total <= self.view_px {
+            self.grabbed_px = None;
+            return;
+        }
+        let track = Rect::from_min_max(pos2(view.right() - BAR_PX, view.top()), view.max).shrink2(vec2(2.0, 2.0));
+        let handle_px = (track.height() * (self.view_px / total) as f32).clamp(LEAST_HANDLE_PX, track.height());
+        let room = (track.height() - handle_px).max(1.0);
+        let response = ui.interact(track, ui.scope_id().with("bar"), Sense::drag());
+        let mut fraction = self.anchor.fraction(self.view_px, &self.heights);
+        let top = track.top() + room * fraction as f32;
+        if let Some(pointer) = response.interact_pointer_pos().filter(|_| response.is_pointer_button_down_on()) {
+            let inside = pointer.y - top;
+            let grabbed = *self
+                .grabbed_px
+                .get_or_insert_with(|| if (0.0..handle_px).contains(&inside) { inside } else { handle_px / 2.0 });
+            let moved = f64::from(((pointer.y - grabbed - track.top()) / room).clamp(0.0, 1.0));
+            if (moved - fraction).abs() > 1e-9 {
+                fraction = moved;
+                self.anchor = Anchor::at_fraction(fraction, self.view_px, &self.heights);
+                ui.ctx().request_repaint();
+            }
+        } else {
+            self.grabbed_px = None;
+        }
+        let theme = Theme::of(ui.ctx());
+        let active = response.hovered() || self.grabbed_px.is_some();
+        let colour = if active { theme.weak } else { theme.agent };
+        let width = if active { HANDLE_PX } else { HANDLE_PX - 2.0 };
+        let top = track.top() + room * fraction as f32;
+        let handle = Rect::from_min_size(pos2(track.right() - width, top), vec2(width, handle_px));
+        ui.painter().rect_filled(handle, (width / 2.0) as u8, colour);
+        ui.ctx().accesskit_node_builder(response.id, |node| {
+            node.set_role(Role::ScrollBar);
+            node.set_bounds(bounds(track));
+            node.set_label(format!("Scroll {name}"));
+            node.set_numeric_value((fraction * 100.0).round());
+            node.set_min_numeric_value(0.0);
+            node.set_max_numeric_value(100.0);
+        });
+    }
+
+    /// Wheel, keys, and the focus that moved out of the view. True when it scrolled.
+    fn input<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, view: Rect, width: f32) -> bool {
+        let mut delta_px = 0.0;
+        let pointed = ui.rect_contains_pointer(view);
+        let focused = ui.response().has_focus();
+        if pointed {
+            // What a row scrolled for itself is gone from the delta by now.
+            delta_px -= f64::from(ui.input_mut(|input| std::mem::take(&mut input.smooth_scroll_delta.y)));
+        }
+        let free = ui.memory(|memory| memory.focused().is_none()) && pointed;
+        if (focused || free) && !ui.ctx().text_edit_focused() {
+            let page = (self.view_px - PAGE_OVERLAP_PX).max(LINE_PX);
+            let pressed = |key: Key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
+            delta_px += f64::from(i8::from(pressed(Key::PageDown)) - i8::from(pressed(Key::PageUp))) * page;
+            if focused {
+                delta_px += f64::from(i8::from(pressed(Key::ArrowDown)) - i8::from(pressed(Key::ArrowUp))) * LINE_PX;
+            }
+        }
+        if focused {
+            let keys = egui::EventFilter { vertical_arrows: true, ..Default::default() };
+            let id = ui.unique_id();
+            ui.memory_mut(|memory| memory.set_focus_lock_filter(id, keys));
+        }
+        delta_px += self.follow_focus(ui, view);
+        if delta_px == 0.0 {
+            return false;
+        }
+        let before = self.anchor;
+        self.scroll_by(delta_px, ui, rows, width);
+        if before == self.anchor {
+            return false;
+        }
+        ui.ctx().request_repaint();
+        true
+    }
+
+    /// How far to scroll so that the widget that has just got the focus can be seen.
+    fn follow_focus(&mut self, ui: &Ui, view: Rect) -> f64 {
+        let focused = ui.memory(|memory| memory.focused());
+        if focused == self.focused {
+            return 0.0;
+        }
+        self.focused = focused;
+        // A press put the focus there: its user sees it.
+        if ui.input(|input| input.pointer.any_down() || input.pointer.any_released()) {
+            return 0.0;
+        }
+        let Some(response) = focused.and_then(|id| ui.ctx().read_response(id)) else { return 0.0 };
+        let rect = response.rect;
+        let inside = response.layer_id == ui.layer_id()
+            && rect.left() >= view.left() - 1.0
+            && rect.right() <= view.right() + 1.0
+            && rect.height() < view.height()
+            && rect.intersects(view.expand(200.0));
+        if !inside || rect.is_negative() {
+            return 0.0;
+        }
+        f64::from((rect.bottom() + space::S - view.bottom()).max(0.0) - (view.top() - rect.top() + space::S).max(0.0))
+    }
+}
+
+fn bounds(rect: Rect) -> accesskit::Rect {
+    accesskit::Rect { x0: rect.left().into(), y0: rect.top().into(), x1: rect.right().into(), y1: rect.bottom().into() }
+}
+
+fn key_id<K: Hash>(key: &K) -> u64 {
+    use std::hash::{DefaultHasher, Hasher};
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn row_builder(id: Id, at: egui::Pos2, width: f32) -> UiBuilder {
+    UiBuilder::new()
+        .scope_id(id)
+        .max_rect(Rect::from_min_size(at, vec2(width, f32::INFINITY)))
+        .layout(Layout::top_down(Align::Min))
+}
+
+/// The height that a row has, found by laying it out where nobody sees it.
+fn measure<R: Rows>(ui: &mut Ui, rows: &mut R, row: usize, width: f32) -> f32 {
+    let id = ui.scope_id().with(("measure", key_id(&rows.key(row))));
+    let mut child = ui.new_child(row_builder(id, ui.max_rect().min, width).invisible());
+    child.set_clip_rect(Rect::NOTHING);
+    rows.show(&mut child, row, true);
+    child.min_rect().height().ceil()
+}
+
+#[cfg(test)]
+mod tests;
