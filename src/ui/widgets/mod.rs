@@ -2,3 +2,4 @@
 
 pub mod chips;
 pub mod icons;
+pub mod time_axis;
