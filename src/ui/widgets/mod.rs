@@ -2,6 +2,7 @@
 
 pub mod chips;
 pub mod icons;
+pub mod time_axis;
 pub mod virtual_list;
 
 use egui::{Button, Response, Ui};
