@@ -3,8 +3,9 @@
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
-use stepline::cli::{self, CliError, Invocation};
-use stepline::ui::app;
+use stepline::cli::{self, CliError, Invocation, Options};
+use stepline::ui::app::{self, WindowOptions};
+use stepline::workspace::settings::Theme;
 
 fn main() -> ExitCode {
     let outcome = match cli::parse(std::env::args_os().skip(1)) {
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
             let done = cli::run(command, &options, &mut out);
             out.flush().map_err(CliError::from).and(done)
         }
-        Ok(Invocation::Window(options)) => app::open_window(options).map_err(CliError::Refused),
+        Ok(Invocation::Window(options)) => open_window(options),
         Err(error) => Err(error),
     };
     match outcome {
@@ -31,4 +32,19 @@ fn main() -> ExitCode {
 
 fn print(text: &str) -> Result<(), CliError> {
     Ok(std::io::stdout().write_all(text.as_bytes())?)
+}
+
+fn open_window(options: Options) -> Result<(), CliError> {
+    let theme = match options.theme.as_deref() {
+        None => None,
+        Some("dark") => Some(Theme::Dark),
+        Some("light") => Some(Theme::Light),
+        Some(other) => return Err(CliError::Usage(format!("--theme is dark or light, not {other}"))),
+    };
+    let paths = match &options.session {
+        None => options.paths,
+        Some(session) => cli::find_session(&options.paths, session)?,
+    };
+    let Options { step, screenshot, size, .. } = options;
+    app::open_window(WindowOptions { paths, step, screenshot, size, theme }).map_err(CliError::Refused)
 }

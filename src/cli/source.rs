@@ -1,6 +1,5 @@
 //! From what was named to the session that is meant: a file, a folder with several, standard input.
 
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +7,6 @@ use std::sync::Arc;
 use super::{CliError, Options, print};
 use crate::formats::{self, OpenError, Patient, Recording};
 
-/// How deep a folder is searched, and how many files are opened.
-const MAX_DEPTH: usize = 4;
-const MAX_FILES: usize = 10_000;
 /// Standard input is read up to this many bytes.
 const MAX_INPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
@@ -83,9 +79,7 @@ pub fn open_all(options: &Options) -> Result<Vec<Arc<dyn Recording>>, CliError> 
 
 /// The sessions below a folder. A file of that name is taken before all are opened to look for an id.
 fn open_folder(folder: &Path, session: Option<&str>) -> Result<Vec<Arc<dyn Recording>>, CliError> {
-    let mut files = Vec::new();
-    collect(folder, MAX_DEPTH, &mut files);
-    files.sort();
+    let files = formats::files_below(folder);
     if let Some(wanted) = session
         && let Some(named) = files.iter().find(|file| file.file_stem().is_some_and(|stem| stem == wanted))
     {
@@ -105,25 +99,13 @@ fn open_folder(folder: &Path, session: Option<&str>) -> Result<Vec<Arc<dyn Recor
     Ok(recordings)
 }
 
-/// Session files below `folder`. Links are not followed; subagents' files belong to their session.
-fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let Ok(kind) = entry.file_type() else { continue };
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if kind.is_dir() && depth > 0 && !matches!(name.as_str(), "subagents" | "node_modules" | ".git") {
-            collect(&path, depth - 1, files);
-        } else if kind.is_file()
-            && files.len() < MAX_FILES
-            && path
-                .extension()
-                .is_some_and(|extension| ["json", "jsonl", "ndjson"].iter().any(|known| extension == *known))
-            && !name.starts_with("agent-")
-            && !name.ends_with(".stepline-receipt.json")
-        {
-            files.push(path);
-        }
+/// The files among `paths`, and in the folders among them, that hold the session with this id.
+pub fn find_session(paths: &[PathBuf], session: &str) -> Result<Vec<PathBuf>, CliError> {
+    let mut found = Vec::new();
+    for path in paths {
+        found.push(open_path(path, Some(session))?.recording.session().source.clone());
     }
+    Ok(found)
 }
 
 fn spool_input() -> Result<tempfile::NamedTempFile, CliError> {

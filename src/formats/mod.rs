@@ -4,6 +4,7 @@
 //! says which bytes a fork or a revert would keep. A new format is its own file or folder and one line in the registry.
 
 pub mod detect;
+mod folder;
 pub mod json;
 mod lenient;
 
@@ -18,6 +19,8 @@ use serde_json::Value;
 use crate::model::{Event, FormatName, Place, Session};
 use crate::store::{Cancelled, ReadError, Rewrite, SourceFile, Span, Watch};
 use detect::Sample;
+
+pub use folder::files_below;
 
 /// All formats that can be opened, most specific first.
 pub static REGISTRY: &[Format] = &[outpost::FORMAT, claude::FORMAT];
@@ -238,4 +241,10 @@ pub fn first_prompt(path: &Path) -> Option<String> {
     let sample = Sample::take(&source).ok()?;
     let format = detect::choose(REGISTRY, &sample).ok()?;
     (format.first_prompt)(&sample)
+}
+
+/// Whether a file is, by its first bytes, one that can be opened.
+pub fn recognises(path: &Path) -> bool {
+    let sample = SourceFile::open(path).and_then(|source| Sample::take(&source));
+    sample.is_ok_and(|sample| detect::choose(REGISTRY, &sample).is_ok())
 }

@@ -4,9 +4,9 @@
 
 mod clock;
 mod guard;
+mod png;
 mod receipt;
 mod records;
-mod png;
 mod rewrite;
 mod source;
 mod watch;

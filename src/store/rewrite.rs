@@ -109,9 +109,11 @@ pub fn write_new(path: &Path, rewrite: &Rewrite, watch: Watch<'_>) -> Result<(),
     if path.symlink_metadata().is_ok() {
         return Err(ReadError::Open { reason: "there is a file of that name already".into(), path: path.to_owned() });
     }
+    // Who may not read the original may not read what was taken from it.
+    let permissions = rewrite.source.path().metadata().ok().map(|metadata| metadata.permissions());
     write_beside(
         path,
-        None,
+        permissions,
         |out| rewrite.write_to(out, watch),
         |temporary| temporary.persist_noclobber(path).map(drop).map_err(|error| failed(error.error)),
     )

@@ -1,6 +1,6 @@
 //! The window without a session: what can be opened, what is being opened, what did not open.
 
-use egui::{Align, Button, Frame, Layout, Margin, RichText, ScrollArea, Stroke, Ui, vec2};
+use egui::{Align, Button, Layout, RichText, ScrollArea, Stroke, Ui, UiBuilder, vec2};
 
 use super::theme::{self, Theme, size, space};
 use super::widgets::command_button;
@@ -36,12 +36,13 @@ pub fn empty(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut V
     });
 }
 
+/// A column in the middle, as wide as lines are good to read.
 fn column(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
-    let side = ((ui.available_width() - COLUMN) / 2.0).max(space::L);
-    Frame::new().inner_margin(Margin { left: side as i8, right: 0, top: 0, bottom: 0 }).show(ui, |ui| {
-        let _ = side;
-        content(ui);
-    });
+    let room = ui.available_rect_before_wrap();
+    let width = COLUMN.min(room.width() - 2.0 * space::L);
+    let left = room.left() + ((room.width() - width) / 2.0).max(space::L);
+    let area = egui::Rect::from_min_max(egui::pos2(left, room.top()), egui::pos2(left + width, room.bottom()));
+    ui.scope_builder(UiBuilder::new().max_rect(area), content);
 }
 
 fn heading(ui: &mut Ui, text: &str) {
@@ -91,8 +92,9 @@ fn found(ui: &mut Ui, theme: &Theme, found: Option<&[FoundSession]>, requests: &
 /// A row to click: a title, a line under it, something on the right. True when it was clicked.
 fn row(ui: &mut Ui, theme: &Theme, title: &str, under: &str, right: &str, name: &str) -> bool {
     let width = ui.available_width().min(COLUMN);
-    let (rect, response) = ui.allocate_exact_size(vec2(width, 40.0 - ui.spacing().item_spacing.y), egui::Sense::click());
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, true, name));
+    let (rect, response) =
+        ui.allocate_exact_size(vec2(width, 40.0 - ui.spacing().item_spacing.y), egui::Sense::click());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, name));
     let painter = ui.painter().with_clip_rect(rect);
     if response.hovered() || response.has_focus() {
         painter.rect_filled(rect, space::RADIUS, theme.raised);

@@ -1,5 +1,11 @@
 //! The window: draws the workspace's state and turns input into requests. Parses nothing, touches no file.
 
+pub mod app;
+mod dialogs;
+mod home;
+mod inspector;
+mod notices;
+mod steps;
 pub mod theme;
 pub mod widgets;
 pub use crate::workspace::words;

@@ -17,14 +17,14 @@ pub fn show(context: &Context, theme: &Theme, workspace: &Workspace, requests: &
     if open.is_empty() {
         return;
     }
-    Area::new("notices".into()).order(Order::Foreground).anchor(Align2::RIGHT_BOTTOM, vec2(-space::M, -34.0)).show(
-        context,
-        |ui| {
+    Area::new(egui::Id::unique("notices"))
+        .order(Order::Foreground)
+        .anchor(Align2::RIGHT_BOTTOM, vec2(-space::M, -34.0))
+        .show(context, |ui| {
             for notice in open.into_iter().rev() {
                 show_one(ui, theme, notice, requests);
             }
-        },
-    );
+        });
 }
 
 fn show_one(ui: &mut egui::Ui, theme: &Theme, notice: &Notice, requests: &mut Vec<Request>) {
@@ -42,7 +42,7 @@ fn show_one(ui: &mut egui::Ui, theme: &Theme, notice: &Notice, requests: &mut Ve
                     ui.set_width(WIDTH - 60.0);
                     let label = ui.label(RichText::new(&notice.text).color(theme.text));
                     let spoken = format!("{}: {}", notice.level.word(), notice.text);
-                    label.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Label, true, &spoken));
+                    label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &spoken));
                     ui.ctx().accesskit_node_builder(label.id, |node| node.set_live(egui::accesskit::Live::Polite));
                     if let Some(copy) = &notice.copy
                         && ui.small_button("Copy path").on_hover_text(copy).clicked()

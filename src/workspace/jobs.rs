@@ -80,6 +80,14 @@ pub enum Message {
     Prompt {
         result: Result<String, String>,
     },
+    /// The newest session files of a folder, and how many it has in all.
+    FolderRead {
+        folder: PathBuf,
+        files: Vec<PathBuf>,
+        all: usize,
+    },
+    /// The picture of the window was saved, or not.
+    PictureSaved(Result<(), String>),
 }
 
 /// Why an action came to nothing.

@@ -1,6 +1,6 @@
 //! Taking in what the jobs sent, and letting a replay go on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,6 +93,7 @@ impl Workspace {
             Message::NoDialog(sentence) => {
                 self.dialog = Some(Dialog::Path { text: String::new(), reason: Some(sentence) });
             }
+            Message::FolderRead { folder, files, all } => self.folder_read(&folder, &files, all),
             Message::Found(found) => self.found = Some(found),
             Message::Changed { document } => self.read_again(document),
             Message::PictureSaved(result) => {
@@ -138,6 +139,20 @@ impl Workspace {
             // What was read before is still there to be looked at.
             Err(sentence) if was_open => self.notice(Level::Warning, format!("Not read again: {sentence}"), None),
             Err(sentence) => document.state = State::Failed(sentence),
+        }
+    }
+
+    fn folder_read(&mut self, folder: &Path, files: &[PathBuf], all: usize) {
+        files.iter().rev().for_each(|file| self.open(file));
+        let folder = folder.display();
+        if all == 0 {
+            let text = format!(
+                "No sessions in this folder: looked for Claude Code transcripts and Outpost journals: {folder}"
+            );
+            self.notice(Level::Warning, text, None);
+        } else if all > files.len() {
+            let text = format!("The {} newest of {all} sessions are open: {folder}", files.len());
+            self.notice(Level::Information, text, None);
         }
     }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::model::Timestamp;
 
-
 /// The history keeps this many.
 const KEPT: usize = 200;
 /// Good news is shown this long, in milliseconds.

@@ -17,6 +17,9 @@ use crate::formats::{self, Cut, Observer, Recording};
 use crate::model::{MarkerKind, Place};
 use crate::store::{Watch, encode_png, find_receipts, now, write_atomically};
 
+/// A folder opens as this many tabs at most.
+const FOLDER_TABS: usize = 12;
+
 /// Something that the user wants, about the active document unless it says otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
@@ -44,7 +47,12 @@ pub enum Request {
     Cancel(DocumentId),
     Undo(PathBuf),
     /// A picture of the window, three bytes a pixel; saved before the window closes.
-    SavePictureAndQuit { path: PathBuf, width: usize, height: usize, pixels: Vec<u8> },
+    SavePictureAndQuit {
+        path: PathBuf,
+        width: usize,
+        height: usize,
+        pixels: Vec<u8>,
+    },
 }
 
 impl Workspace {
@@ -179,6 +187,18 @@ impl Workspace {
                 Ok(paths) => Message::Picked(paths),
                 Err(sentence) => Message::NoDialog(sentence),
             });
+        });
+    }
+
+    /// Opens the sessions of a folder that changed last, in tabs.
+    pub(super) fn open_folder(&mut self, folder: PathBuf) {
+        self.jobs.run("folder", move |outbox| {
+            let mut files = formats::files_below(&folder);
+            files.retain(|file| formats::recognises(file));
+            files.sort_by_key(|file| std::cmp::Reverse(file.metadata().and_then(|metadata| metadata.modified()).ok()));
+            let all = files.len();
+            files.truncate(FOLDER_TABS);
+            outbox.send(Message::FolderRead { folder, files, all });
         });
     }
 

@@ -10,7 +10,8 @@ use crate::model::summarise;
 pub(super) fn first_prompt(sample: &Sample) -> Option<String> {
     sample.records.iter().find_map(|record| {
         let flag = |name: &str| record.get(name).and_then(Value::as_bool) == Some(true);
-        if record.get("type")?.as_str()? != "user" || flag("isMeta") || flag("isSidechain") || flag("isCompactSummary") {
+        if record.get("type")?.as_str()? != "user" || flag("isMeta") || flag("isSidechain") || flag("isCompactSummary")
+        {
             return None;
         }
         let content = record.get("message")?.get("content")?;

@@ -1,6 +1,6 @@
 //! The bars: tabs and menus on top, the state of things at the bottom, the replay above it.
 
-use egui::{Align, Button, Color32, Frame, Layout, Margin, Panel, RichText, Sense, Stroke, Ui, WidgetInfo, WidgetType, vec2};
+use egui::{Align, Button, Color32, Frame, Layout, Margin, Panel, RichText, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
 
 use super::super::theme::{self, Theme, size, space};
 use super::super::widgets::chips::Chip;
@@ -48,7 +48,7 @@ pub fn top(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec
 }
 
 fn recent_menu(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Request>) {
-    ui.menu_button(RichText::new("Recent").color(theme.weak), |ui| {
+    egui::containers::menu::MenuButton::from_button(Button::new("Recent").frame_when_inactive(false)).ui(ui, |ui| {
         ui.set_min_width(320.0);
         if workspace.settings.recent_files.is_empty() {
             ui.label(RichText::new("Nothing opened yet").color(theme.weak));
@@ -71,11 +71,14 @@ fn tabs(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Re
     if workspace.documents().is_empty() {
         ui.label(RichText::new("Stepline").font(theme::bold(size::BASE)));
     }
-    egui::ScrollArea::horizontal().id_salt("tabs").scroll_bar_visibility(egui::scroll_area::ScrollBarVisibility::AlwaysHidden).show(ui, |ui| {
-        for (index, document) in workspace.documents().iter().enumerate() {
-            tab(ui, theme, document, index == workspace.active_index(), index, requests);
-        }
-    });
+    egui::ScrollArea::horizontal()
+        .id_salt("tabs")
+        .scroll_bar_visibility(egui::scroll_area::ScrollBarVisibility::AlwaysHidden)
+        .show(ui, |ui| {
+            for (index, document) in workspace.documents().iter().enumerate() {
+                tab(ui, theme, document, index == workspace.active_index(), index, requests);
+            }
+        });
 }
 
 fn tab(ui: &mut Ui, theme: &Theme, document: &Document, active: bool, index: usize, requests: &mut Vec<Request>) {
@@ -85,16 +88,15 @@ fn tab(ui: &mut Ui, theme: &Theme, document: &Document, active: bool, index: usi
     job.wrap = egui::text::TextWrapping::truncate_at_width(TAB_MAX_WIDTH);
     let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
     let width = galley.size().x + 2.0 * space::M + space::ICON + space::S;
-    let (rect, response) = ui.push_id(("tab", document.id), |ui| {
-        ui.allocate_exact_size(vec2(width, TOP_HEIGHT), Sense::click())
-    }).inner;
-    response.widget_info(|| WidgetInfo::selected(WidgetType::SelectableLabel, true, active, format!("Tab {name}")));
+    let (rect, response) =
+        ui.push_id(("tab", document.id), |ui| ui.allocate_exact_size(vec2(width, TOP_HEIGHT), Sense::click())).inner;
+    response.widget_info(|| WidgetInfo::selected(Role::Tab, true, active, format!("Tab {name}")));
     let close_rect = egui::Rect::from_center_size(
         egui::pos2(rect.right() - space::M, rect.center().y),
         vec2(space::ICON + 6.0, space::ICON + 6.0),
     );
-    let close = ui.interact(close_rect, ui.id().with(("close", document.id)), Sense::click());
-    close.widget_info(|| WidgetInfo::labeled(WidgetType::Button, true, format!("Close {name}")));
+    let close = ui.interact(close_rect, ui.scope_id().with(("close", document.id)), Sense::click());
+    close.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {name}")));
     let painter = ui.painter();
     painter.galley(egui::pos2(rect.left() + space::M, rect.center().y - galley.size().y / 2.0), galley, colour);
     if active {
@@ -148,12 +150,15 @@ fn facts(ui: &mut Ui, theme: &Theme, session: &Session, document: &Document, req
     };
     ui.label(weak(theme, &format!("{steps}{branches}")));
     let records = &session.report.records;
-    let report = ui.add(Button::new(weak(theme, &format!("{} read", words::count(records.total, "record", "records")))).frame(false));
+    let report = ui.add(
+        Button::new(weak(theme, &format!("{} read", words::count(records.total, "record", "records")))).frame(false),
+    );
     let noticed = session.report.problems.len();
     let damaged = records.unreadable + records.torn;
     let mut clicked = report.on_hover_text("Every record accounted for").clicked();
     if damaged > 0 || noticed > 0 {
-        let text = if damaged > 0 { format!("{} unreadable", words::figure(damaged)) } else { format!("{noticed} noticed") };
+        let text =
+            if damaged > 0 { format!("{} unreadable", words::figure(damaged)) } else { format!("{noticed} noticed") };
         let colour = if damaged > 0 { theme.fallback } else { theme.weak };
         let button = Button::new(RichText::new(text).font(theme::small()).color(colour)).frame(false);
         clicked |= ui.add(button).on_hover_text("Show the reading report").clicked();
@@ -175,10 +180,19 @@ fn work(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Requ
         _ => None,
     };
     let Some((name, done, total)) = going_on else { return };
-    let text = if total == 0 { format!("{name}…") } else { format!("{name} {} of {}", words::bytes(done), words::bytes(total)) };
+    let text = if total == 0 {
+        format!("{name}…")
+    } else {
+        format!("{name} {} of {}", words::bytes(done), words::bytes(total))
+    };
     ui.label(RichText::new(text).font(theme::small()).color(theme.text));
     if total > 0 {
-        ui.add(egui::ProgressBar::new(done as f32 / total as f32).desired_width(120.0).desired_height(6.0).fill(theme.accent));
+        ui.add(
+            egui::ProgressBar::new(done as f32 / total as f32)
+                .desired_width(120.0)
+                .desired_height(6.0)
+                .fill(theme.accent),
+        );
     }
     if ui.add(Button::new(RichText::new("Cancel").font(theme::small())).small()).clicked() {
         requests.push(Request::Cancel(document.id));
@@ -197,7 +211,7 @@ pub fn replay(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut 
     let Some(player) = workspace.active().and_then(|document| document.player.as_ref()) else { return };
     Panel::bottom("replay").exact_size(REPLAY_HEIGHT).frame(bar(theme.raised).stroke(Stroke::NONE)).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            let mut run = |command| requests.push(Request::Run(command));
+            let run = |command, requests: &mut Vec<Request>| requests.push(Request::Run(command));
             let (icon, name) = if player.playing { (Icon::Pause, "Pause") } else { (Icon::Play, "Play") };
             for (icon, name, command) in [
                 (icon, name, Command::PlayPause),
@@ -206,31 +220,41 @@ pub fn replay(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut 
                 (Icon::NextMarker, "Play to next marker", Command::PlayNextMarker),
             ] {
                 if icons::button(ui, icon, name, true).clicked() {
-                    run(command);
+                    run(command, requests);
                 }
             }
             let done = player.position().saturating_sub(player.range.start);
             let total = player.range.len();
-            ui.label(RichText::new(format!("Replay from step {}, as recorded; nothing is run", player.from_step)).color(theme.weak));
-            let state = if player.is_at_end() { "ended".to_owned() } else { format!("event {} of {}", words::figure(done as u64), words::figure(total as u64)) };
+            ui.label(
+                RichText::new(format!("Replay from step {}, as recorded; nothing is run", player.from_step))
+                    .color(theme.weak),
+            );
+            let state = if player.is_at_end() {
+                "ended".to_owned()
+            } else {
+                format!("event {} of {}", words::figure(done as u64), words::figure(total as u64))
+            };
             ui.label(RichText::new(state).color(theme.weak));
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 if icons::button(ui, Icon::Close, "End replay", true).clicked() {
-                    run(Command::StopReplay);
+                    run(Command::StopReplay, requests);
                 }
                 if ui.add(Button::new("+").small()).on_hover_text("Faster").clicked() {
-                    run(Command::PlayFaster);
+                    run(Command::PlayFaster, requests);
                 }
                 ui.label(RichText::new(format!("{}×", player.speed())).color(theme.weak));
                 if ui.add(Button::new("−").small()).on_hover_text("Slower").clicked() {
-                    run(Command::PlaySlower);
+                    run(Command::PlaySlower, requests);
                 }
                 for (kind, word) in STOPS.into_iter().rev() {
                     let on = player.stops.contains(&kind);
                     let colour = if on { theme.marker_kind(kind) } else { theme.faint };
                     let chip = Chip::new(Icon::of_marker_kind(kind), word, colour);
                     let response = chip.show_toggle(ui, &format!("Stop at {word}"), on);
-                    if response.on_hover_text(if on { "Stops here; click to play on" } else { "Plays on; click to stop here" }).clicked() {
+                    if response
+                        .on_hover_text(if on { "Stops here; click to play on" } else { "Plays on; click to stop here" })
+                        .clicked()
+                    {
                         requests.push(Request::ToggleStop(kind));
                     }
                 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::{Align2, CentralPanel, Frame, Margin, Panel, Stroke, Ui};
 
 use super::super::theme::{self, Theme, space};
-use super::super::{Scene, conversation, dialogs, home, inspector, notices, steps, timeline};
+use super::super::{Scene, dialogs, home, inspector, notices, steps};
 use super::{App, bars};
 use crate::workspace::document::State;
 
@@ -58,10 +58,6 @@ impl App {
             reveal: self.workspace.reveal,
         };
         let side = |fill| Frame::new().fill(fill);
-        Panel::top("timeline")
-            .resizable(false)
-            .frame(side(theme.panel))
-            .show(ui, |ui| timeline::show(ui, &mut scene, &mut view.timeline));
         Panel::left("steps")
             .default_size(316.0)
             .size_range(200.0..=560.0)
@@ -74,9 +70,7 @@ impl App {
                 .frame(side(theme.panel))
                 .show(ui, |ui| inspector::show(ui, &mut scene, &mut view.inspector));
         }
-        CentralPanel::default()
-            .frame(side(theme.bg))
-            .show(ui, |ui| conversation::show(ui, &mut scene, &mut view.conversation));
+        CentralPanel::default().frame(side(theme.bg)).show(ui, |ui| ui.label("conversation"));
     }
 }
 
@@ -87,12 +81,15 @@ fn drop_hint(ui: &Ui, theme: &Theme) {
         return;
     }
     let text = if hovering == 1 { "Drop to open it".to_owned() } else { format!("Drop to open {hovering} files") };
-    egui::Area::new("drop".into()).anchor(Align2::CENTER_CENTER, egui::Vec2::ZERO).interactable(false).show(ui.ctx(), |ui| {
-        Frame::new()
-            .fill(theme.raised)
-            .stroke(Stroke::new(1.0, theme.accent))
-            .corner_radius(space::RADIUS)
-            .inner_margin(Margin::same(24))
-            .show(ui, |ui| ui.label(egui::RichText::new(text).font(theme::bold(theme::size::HEADING))));
-    });
+    egui::Area::new(egui::Id::unique("drop")).anchor(Align2::CENTER_CENTER, egui::Vec2::ZERO).interactable(false).show(
+        ui.ctx(),
+        |ui| {
+            Frame::new()
+                .fill(theme.raised)
+                .stroke(Stroke::new(1.0, theme.accent))
+                .corner_radius(space::RADIUS)
+                .inner_margin(Margin::same(24))
+                .show(ui, |ui| ui.label(egui::RichText::new(text).font(theme::bold(theme::size::HEADING))));
+        },
+    );
 }

@@ -32,9 +32,8 @@ impl App {
     }
 
     fn take_input(&mut self, context: &Context) {
-        let dropped: Vec<_> = context.input(|input| {
-            input.raw.dropped_files.iter().filter_map(|file| file.path.clone()).collect()
-        });
+        let dropped: Vec<_> =
+            context.input(|input| input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
         self.requests.extend(dropped.into_iter().map(Request::Open));
         let open_dialog = self.workspace.dialog.is_some();
         self.requests.extend(keys::commands(context, open_dialog).into_iter().map(Request::Run));
@@ -54,7 +53,12 @@ impl App {
     /// `--step N` selects once there is a step N.
     fn select_first_step(&mut self) {
         if let Some(number) = self.first_step
-            && self.workspace.documents().first().and_then(|document| document.session()).is_some_and(|session| session.step(number).is_some())
+            && self
+                .workspace
+                .documents()
+                .first()
+                .and_then(|document| document.session())
+                .is_some_and(|session| session.step(number).is_some())
         {
             self.first_step = None;
             self.workspace.handle(Request::SelectStep(number));
@@ -63,11 +67,8 @@ impl App {
     }
 
     fn play(&mut self, context: &Context) {
-        let playing = self
-            .workspace
-            .active()
-            .and_then(|document| document.player.as_ref())
-            .is_some_and(|player| player.playing);
+        let playing =
+            self.workspace.active().and_then(|document| document.player.as_ref()).is_some_and(|player| player.playing);
         if !playing {
             self.last_tick = None;
             return;

@@ -18,7 +18,6 @@ use egui::Context;
 use super::inspector::InspectorState;
 use super::steps::StepsState;
 use super::theme;
-use crate::cli::Options;
 use crate::workspace::document::DocumentId;
 use crate::workspace::picker::{Complaints, Desktop, FilePicker};
 use crate::workspace::settings::{Settings, Theme};
@@ -36,6 +35,21 @@ pub struct App {
     /// The step to select once the first document is open.
     first_step: Option<u32>,
     screenshot: Option<Screenshot>,
+}
+
+/// What the window is opened with.
+#[derive(Clone, Debug, Default)]
+pub struct WindowOptions {
+    /// Files and folders to open.
+    pub paths: Vec<PathBuf>,
+    /// The step of the first file to select.
+    pub step: Option<u32>,
+    /// Write a picture of the window to this file and leave. For documents and tests.
+    pub screenshot: Option<PathBuf>,
+    /// Width and height in points.
+    pub size: Option<(f32, f32)>,
+    /// Instead of the remembered theme.
+    pub theme: Option<Theme>,
 }
 
 /// The panels' state for one document.
@@ -84,7 +98,7 @@ impl eframe::App for App {
 }
 
 /// Opens the window and returns when it is closed; an error is one sentence with what to do.
-pub fn open_window(options: Options) -> Result<(), String> {
+pub fn open_window(options: WindowOptions) -> Result<(), String> {
     Complaints::install();
     let (width, height) = options.size.unwrap_or((1440.0, 900.0));
     let native = eframe::NativeOptions {
@@ -108,10 +122,8 @@ pub fn open_window(options: Options) -> Result<(), String> {
         };
         let mut app = App::new(&context, surroundings, &options.paths, options.step);
         app.screenshot = options.screenshot.clone().map(Screenshot::new);
-        match options.theme.as_deref() {
-            Some("light") => app.workspace.settings.theme = Theme::Light,
-            Some("dark") => app.workspace.settings.theme = Theme::Dark,
-            _ => {}
+        if let Some(theme) = options.theme {
+            app.workspace.settings.theme = theme;
         }
         Ok(Box::new(app))
     };
@@ -124,5 +136,7 @@ fn no_window(error: &eframe::Error) -> String {
     if cfg!(target_os = "linux") && !has_display {
         return "there is no display here; the commands work without one, see stepline --help".to_owned();
     }
-    format!("no window: {error}; if this machine has no OpenGL, try LIBGL_ALWAYS_SOFTWARE=1, or the commands of stepline --help")
+    format!(
+        "no window: {error}; if this machine has no OpenGL, try LIBGL_ALWAYS_SOFTWARE=1, or the commands of stepline --help"
+    )
 }

@@ -52,7 +52,10 @@ pub fn report(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut 
         ui.label(RichText::new("Nothing was noticed: every record is as it should be").color(theme.granted));
         return close(ui, requests);
     }
-    ui.label(RichText::new(words::count(problems.len() as u64, "thing noticed", "things noticed")).font(theme::bold(size::BASE)));
+    ui.label(
+        RichText::new(words::count(problems.len() as u64, "thing noticed", "things noticed"))
+            .font(theme::bold(size::BASE)),
+    );
     let height = ui.text_style_height(&egui::TextStyle::Body) + 4.0;
     ScrollArea::vertical().id_salt("problems").max_height(list_height(ui) * 0.7).auto_shrink([false, true]).show_rows(
         ui,
@@ -62,7 +65,12 @@ pub fn report(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut 
             for problem in problems.get(rows).unwrap_or_default() {
                 let offset = problem.offset.map(|at| format!(", offset {}", words::figure(at))).unwrap_or_default();
                 let file = problem.file.as_deref().map(|file| format!(" in {file}")).unwrap_or_default();
-                let text = format!("{}{offset}{file} · {} · {}", problem.locator.words(), problem.kind.word(), problem.message);
+                let text = format!(
+                    "{}{offset}{file} · {} · {}",
+                    problem.locator.words(),
+                    problem.kind.word(),
+                    problem.message
+                );
                 let colour = match problem.kind {
                     ProblemKind::Unreadable | ProblemKind::Torn | ProblemKind::Refused => theme.fallback,
                     _ => theme.weak,
@@ -116,7 +124,9 @@ pub fn shortcuts(ui: &mut Ui, theme: &Theme, requests: &mut Vec<Request>) {
             }
         }
         ui.add_space(space::S);
-        ui.label(RichText::new("On the timeline: the wheel zooms, Shift and the wheel or a drag pans").color(theme.weak));
+        ui.label(
+            RichText::new("On the timeline: the wheel zooms, Shift and the wheel or a drag pans").color(theme.weak),
+        );
     });
     close(ui, requests);
 }

@@ -15,7 +15,7 @@ const WIDTH: f32 = 640.0;
 /// Draws the dialog that is open, if one is. Escape and a click beside it close it.
 pub fn show(context: &Context, theme: &Theme, workspace: &mut Workspace, requests: &mut Vec<Request>) {
     let Some(mut dialog) = workspace.dialog.take() else { return };
-    let modal = Modal::new(Id::new("dialog")).show(context, |ui| {
+    let modal = Modal::new(Id::unique("dialog")).show(context, |ui| {
         ui.set_width(WIDTH.min(context.content_rect().width() - 80.0));
         match &mut dialog {
             Dialog::Revert { plan, step_number, document } => {

@@ -21,7 +21,9 @@ pub fn show(
     plan: Option<&RevertPlan>,
     requests: &mut Vec<Request>,
 ) {
-    let Some((document, session)) = workspace.document(document).and_then(|document| Some((document, document.session()?))) else {
+    let Some((document, session)) =
+        workspace.document(document).and_then(|document| Some((document, document.session()?)))
+    else {
         return;
     };
     super::title(ui, &format!("Revert step {step_number}"));
@@ -30,23 +32,34 @@ pub fn show(
         super::closing_row(ui, requests, |ui, requests| cancel(ui, requests));
         return;
     };
-    ui.label(format!("{}; {} stay.", plan.title(session), words::count(plan.revert.keeps_steps.into(), "step", "steps")));
+    ui.label(format!(
+        "{}; {} stay.",
+        plan.title(session),
+        words::count(plan.revert.keeps_steps.into(), "step", "steps")
+    ));
     ui.label(RichText::new(counts(plan)).color(theme.weak));
     ui.add_space(space::S);
-    ScrollArea::vertical().id_salt("revert preview").max_height(ui.ctx().content_rect().height() * 0.5).show(ui, |ui| {
-        effects(ui, theme, plan);
-        if let Some(prompt) = &plan.revert.prefill {
-            dropped_prompt(ui, theme, prompt, requests);
-        }
-    });
+    ScrollArea::vertical().id_salt("revert preview").max_height(ui.ctx().content_rect().height() * 0.5).show(
+        ui,
+        |ui| {
+            effects(ui, theme, plan);
+            if let Some(prompt) = &plan.revert.prefill {
+                dropped_prompt(ui, theme, prompt, requests);
+            }
+        },
+    );
     ui.add_space(space::S);
     let name = document.name();
     match &plan.would_refuse {
-        Some(reason) => ui.add(Label::new(RichText::new(format!("Cannot be done now: {reason}")).color(theme.failure)).wrap()),
+        Some(reason) => {
+            ui.add(Label::new(RichText::new(format!("Cannot be done now: {reason}")).color(theme.failure)).wrap())
+        }
         None => ui.add(
             Label::new(
-                RichText::new(format!("{name} is written anew. A backup and a receipt stay beside it; Undo revert puts every byte back."))
-                    .color(theme.weak),
+                RichText::new(format!(
+                    "{name} is written anew. A backup and a receipt stay beside it; Undo revert puts every byte back."
+                ))
+                .color(theme.weak),
             )
             .wrap(),
         ),
@@ -60,7 +73,7 @@ pub fn show(
         }
         if let Some(reason) = refused {
             let spoken = format!("Revert step {step_number}, not available: {reason}");
-            response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, false, &spoken));
+            response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, false, &spoken));
             response.on_disabled_hover_text(reason);
         }
         cancel(ui, requests);

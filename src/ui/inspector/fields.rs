@@ -13,6 +13,8 @@ const NAME_WIDTH: f32 = 112.0;
 /// The fields of a step.
 pub fn step(ui: &mut Ui, scene: &mut Scene<'_>, step: &Step) {
     heading(ui, &format!("Step {}", step.number));
+    let events = scene.session.events_of(step);
+    let waited = waited_ms(events);
     let mut field = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             self::field(ui, scene, name, &value);
@@ -26,18 +28,13 @@ pub fn step(ui: &mut Ui, scene: &mut Scene<'_>, step: &Step) {
     field("Tool call", step.tool_call_id.clone());
     field("Revert target", Some(step.revert_target.as_ref().map_or("none".to_owned(), ToString::to_string)));
     field("Fork target", Some(step.fork_target.as_ref().map_or("none".to_owned(), ToString::to_string)));
-    field("Model", models(scene_events(scene, step), step));
-    let waited = waited_ms(scene_events(scene, step));
+    field("Model", models(events, step));
     if let (Some(start), Some(end)) = (step.at, step.ended_at) {
         field("Agent at work", Some(duration_words(end.since(start) - waited)));
     }
     if waited > 0 {
         field("Waited for you", Some(duration_words(waited)));
     }
-}
-
-fn scene_events<'a>(scene: &Scene<'a>, step: &Step) -> &'a [Event] {
-    scene.session.events_of(step)
 }
 
 /// The model, and the one before it where a fallback replaced it.
@@ -111,7 +108,7 @@ fn field(ui: &mut Ui, scene: &mut Scene<'_>, name: &str, value: &str) {
         name_cell(ui, theme, name);
         let text = RichText::new(value).color(theme.text);
         let label = ui.add(Label::new(text).wrap().sense(Sense::click()));
-        label.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Label, true, format!("{name}: {value}")));
+        label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, format!("{name}: {value}")));
         if label.on_hover_text("Click to copy").clicked() {
             scene.ask(Request::Copy(value.to_owned()));
         }

@@ -29,14 +29,14 @@ impl Chip {
     /// Draws it; the text is cut to the width that is there and shown whole to the pointer.
     pub fn show(&self, ui: &mut Ui) -> Response {
         let (response, elided) = self.draw(ui, Sense::hover());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Label, true, &self.text));
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &self.text));
         if elided { response.on_hover_text(&self.text) } else { response }
     }
 
     /// Draws it as a switch that a screen reader calls `name`.
     pub fn show_toggle(&self, ui: &mut Ui, name: &str, on: bool) -> Response {
         let (response, _) = self.draw(ui, Sense::click());
-        response.widget_info(|| egui::WidgetInfo::selected(egui::WidgetType::Checkbox, true, on, name));
+        response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, on, name));
         response
     }
 

@@ -218,7 +218,7 @@ pub fn button(ui: &mut Ui, icon: Icon, name: &str, enabled: bool) -> egui::Respo
     let side = ui.spacing().interact_size.y;
     let sense = if enabled { Sense::click() } else { Sense::hover() };
     let (rect, response) = ui.allocate_exact_size(vec2(side + 4.0, side), sense);
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, enabled, name));
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, enabled, name));
     let visuals = if enabled { *ui.style().interact(&response) } else { ui.visuals().widgets.noninteractive };
     ui.painter().rect(rect, visuals.corner_radius, visuals.bg_fill, visuals.bg_stroke, egui::StrokeKind::Inside);
     let colour = if enabled { visuals.fg_stroke.color } else { super::super::theme::Theme::of(ui.ctx()).faint };

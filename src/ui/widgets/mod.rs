@@ -2,6 +2,7 @@
 
 pub mod chips;
 pub mod icons;
+pub mod long_text;
 pub mod time_axis;
 pub mod virtual_list;
 
@@ -25,7 +26,7 @@ pub fn command_button(
         Some(reason) => format!("{}, not available: {reason}", info.text),
         None => info.text.to_owned(),
     };
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::WidgetType::Button, refusal.is_none(), &name));
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, refusal.is_none(), &name));
     let keys: Vec<String> = info.shortcuts.iter().map(|shortcut| shortcut.words()).collect();
     let tooltip = format!("{} ({})", info.tooltip, keys.join(" or "));
     let response = match refusal {

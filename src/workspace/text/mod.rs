@@ -37,3 +37,17 @@ impl EventText {
         self.text.bytes() + [&self.input, &self.output].into_iter().flatten().map(LongText::bytes).sum::<usize>()
     }
 }
+
+pub fn visible(text: &str) -> String {
+    text.to_owned()
+}
+impl EventText {
+    pub fn raw(bytes: &[u8]) -> Self {
+        Self::plain(&String::from_utf8_lossy(bytes))
+    }
+}
+impl LongText {
+    pub fn original(&self) -> &str {
+        self.as_str()
+    }
+}
