@@ -211,7 +211,8 @@ fn assemble(journal: &Journal, kept: &[&Record], added: Option<&[u8]>) -> Result
     if let Framing::Array { start } = journal.framing {
         let first = journal.records.first().map_or(start + 1, |first| first.span.offset);
         let lead = gap(journal, start + 1, first)?;
-        out.copy(0, start + 1 + if lead.trim_ascii().is_empty() { lead.len() as u64 } else { 0 });
+        // A byte order mark before the bracket goes: Outpost would stumble over it.
+        out.copy(start, 1 + if lead.trim_ascii().is_empty() { lead.len() as u64 } else { 0 });
     }
     let mut before: Option<&Record> = None;
     for record in kept {

@@ -50,8 +50,6 @@ pub struct Entry<'a> {
     pub is_error: Flag,
     #[serde(borrow)]
     pub changes: Raw<'a>,
-    #[serde(borrow)]
-    pub channel: Text<'a>,
 
     // How things went.
     #[serde(borrow)]
@@ -75,8 +73,6 @@ pub struct Entry<'a> {
     pub index: Count,
     pub count: Count,
     pub repeats: Count,
-    #[serde(borrow)]
-    pub messages: Raw<'a>,
     #[serde(borrow)]
     pub names: Raw<'a>,
 

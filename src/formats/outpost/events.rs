@@ -48,7 +48,13 @@ impl Events {
                 }
             }
             Kind::ToolResult => event.folded = self.join_result(entry, &event),
-            Kind::ToolOutput => event.folded = self.call(entry).is_some(),
+            Kind::ToolOutput => {
+                let name = self.call(entry).and_then(|call| call.tool.as_ref()).map(|tool| tool.name.clone());
+                event.folded = name.is_some();
+                if let (Some(tool), Some(name)) = (&mut event.tool, name) {
+                    tool.name = name;
+                }
+            }
             Kind::ToolDenied => event.folded = self.deny(entry),
             Kind::TextDelta => self.hold_piece(entry.text, index),
             Kind::Text => {

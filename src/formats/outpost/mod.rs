@@ -22,9 +22,6 @@ mod replay;
 mod tokens;
 mod turns;
 
-#[cfg(test)]
-mod tests;
-
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -74,3 +71,6 @@ fn open(file: Arc<SourceFile>, sample: &Sample, observer: &dyn Observer) -> Resu
     let journal = read::read(file, sample.framing(), observer)?;
     Ok(Arc::new(journal))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,9 @@ use serde_json::value::RawValue;
 
 use crate::formats::lenient::Text;
 
-/// Starts of objects that are tried before the rest is given up.
-const TRIES: usize = 100_000;
+/// How many times its own length may be read before the rest of an element is given up: objects nested in each other
+/// would be read once for each of them.
+const READS: usize = 16;
 
 /// Cuts a damaged element into parts `(offset, text)`: whole entries, and what lies between them.
 pub fn parts(text: &str) -> Vec<(usize, &str)> {
@@ -16,11 +17,12 @@ pub fn parts(text: &str) -> Vec<(usize, &str)> {
     let mut at = 0;
     // A value may start right here: at the start, and after a whole entry.
     let mut may_start = true;
-    let mut tries = 0;
-    while tries < TRIES {
+    let mut budget = text.len().saturating_mul(READS);
+    while budget > 0 {
         let Some(start) = next_start(text, at, may_start) else { break };
-        tries += 1;
-        match entry_end(text, start) {
+        let (end, read) = entry_end(text.get(start..).unwrap_or_default());
+        budget = budget.saturating_sub(read);
+        match end.map(|end| start + end) {
             Some(end) => {
                 push_broken(&mut parts, text, broken_from, start);
                 parts.push((start, text.get(start..end).unwrap_or_default()));
@@ -52,19 +54,32 @@ fn next_start(text: &str, from: usize, may_start: bool) -> Option<usize> {
         .find(|start| text.get(..*start).is_some_and(|before| before.trim_ascii_end().ends_with(',')))
 }
 
-/// Where the entry that starts at `start` ends; `None` when there is none.
-fn entry_end(text: &str, start: usize) -> Option<usize> {
+/// Length of the entry at the start of `text`, when there is one, and how many bytes were read to find out.
+fn entry_end(text: &str) -> (Option<usize>, usize) {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Kinded<'a> {
         #[serde(borrow)]
         kind: Text<'a>,
     }
-    let rest = text.get(start..)?;
-    let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
-    let value = stream.next()?.ok()?;
-    serde_json::from_str::<Kinded>(value.get()).ok()?.kind.as_str()?;
-    Some(start + stream.byte_offset())
+    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let value = match stream.next() {
+        Some(Ok(value)) => value,
+        Some(Err(error)) => return (None, position(text, &error)),
+        None => return (None, 0),
+    };
+    let end = stream.byte_offset();
+    let is_entry = serde_json::from_str::<Kinded>(value.get()).is_ok_and(|entry| entry.kind.as_str().is_some());
+    (is_entry.then_some(end), 2 * end)
+}
+
+/// The byte offset of an error, nearly.
+fn position(text: &str, error: &serde_json::Error) -> usize {
+    let line = match error.line() {
+        0 | 1 => 0,
+        line => memchr::memchr_iter(b'\n', text.as_bytes()).nth(line - 2).unwrap_or(0),
+    };
+    line + error.column() + 1
 }
 
 /// Keeps what lies between entries, unless it is only punctuation of the array.
@@ -93,6 +108,14 @@ mod tests {
                 (71, r#"{"kind":"x"}"#)
             ]
         );
+    }
+
+    #[test]
+    fn objects_in_objects_are_given_up_in_time() {
+        let nested = r#"{"x":[1,"#.repeat(20_000);
+        assert_eq!(parts(&nested).len(), 1);
+        let closed = format!("rubbish,{}1{}", nested, "]}".repeat(20_000));
+        assert_eq!(parts(&closed).len(), 1);
     }
 
     #[test]

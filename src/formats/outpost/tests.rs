@@ -2,6 +2,7 @@
 
 mod cuts;
 mod damaged;
+mod detection;
 mod events;
 mod steps;
 
