@@ -1,0 +1,310 @@
+//! Which bytes of a journal a fork or a revert keeps.
+//!
+//! Entries are copied as they are. Outpost's own rules decide what has to go or to be added at the end: a journal may not
+//! end in a hand-over, and a turn that steering stopped shares its summary with turns that are cut off.
+
+use serde_json::{Map, Value};
+
+use super::dropped::dropped;
+use super::entry::Entry;
+use super::journal::{Journal, Record};
+use super::kind::Kind;
+use super::turns::{Turn, known_code};
+use crate::formats::{Cut, Fork, Refusal, Revert, json};
+use crate::model::Timestamp;
+use crate::store::{Framing, ReadError, Rewrite};
+
+pub const NOTHING_LEFT: &str = "nothing would be left: Outpost refuses a journal without turns";
+
+/// The journal up to turn N as a file of its own.
+pub fn fork(journal: &Journal, cut: Cut) -> Result<Fork, Refusal> {
+    let (keeps, tag) = match cut {
+        Cut::After(number) => (existing(journal, number)?, format!("step-{number}")),
+        Cut::Before(number) => (existing(journal, number)? - 1, format!("before-step-{number}")),
+    };
+    let (rewrite, warnings) = rewrite(journal, keeps)?;
+    Ok(Fork {
+        session_id: journal.session.id.clone(),
+        file_name: file_name(&journal.session.source, &tag),
+        rewrite,
+        companions: Vec::new(),
+        steps: keeps,
+        warnings,
+    })
+}
+
+/// The same journal without turn N and everything after it.
+pub fn revert(journal: &Journal, step_number: u32) -> Result<Revert, Refusal> {
+    let keeps_steps = existing(journal, step_number)? - 1;
+    let (rewrite, warnings) = rewrite(journal, keeps_steps)?;
+    let prefill = match journal.turn(step_number) {
+        Some(turn) => Some(journal.prompt_text(turn)?),
+        None => None,
+    };
+    Ok(Revert { rewrite, keeps_steps, dropped: dropped(journal, keeps_steps as usize)?, prefill, warnings })
+}
+
+/// Number of the last entry that stays when the first `turns` turns do; `None` when no entry would.
+pub fn last_kept_before(journal: &Journal, turns: usize) -> Option<u32> {
+    let end = end_of(journal, turns);
+    let kept = journal.records.get(..end)?;
+    let handover = handover_left_out(journal, turns);
+    let last = kept.iter().enumerate().rposition(|(number, record)| is_kept(record, number, handover))?;
+    u32::try_from(last).ok()
+}
+
+/// The step's number, when there is such a step.
+fn existing(journal: &Journal, number: u32) -> Result<u32, Refusal> {
+    let steps = journal.turns.list().len();
+    if steps == 0 {
+        return Err(Refusal::Rule("the journal contains no agent turns, so there is nothing to cut".into()));
+    }
+    match journal.turn(number) {
+        Some(_) => Ok(number),
+        None => Err(Refusal::NoStep { step: number, steps }),
+    }
+}
+
+/// Number of the first entry that goes when the first `turns` turns stay. Phases announce the turn after them.
+fn end_of(journal: &Journal, turns: usize) -> usize {
+    let Some(next) = journal.turns.list().get(turns) else { return journal.records.len() };
+    let before = journal.records.get(..next.start as usize).unwrap_or_default();
+    before.len() - before.iter().rev().take_while(|record| record.kind == Kind::Phase).count()
+}
+
+/// The `fallback` that would end the journal if its first `turns` turns stayed.
+fn handover_left_out(journal: &Journal, turns: usize) -> Option<usize> {
+    let turn = journal.turns.list().get(turns.checked_sub(1)?)?;
+    turn.handover.map(|number| number as usize)
+}
+
+/// Without its hand-over a turn stays open, so what an agent wrote after that would become the turn's: it goes too.
+fn is_kept(record: &Record, number: usize, handover: Option<usize>) -> bool {
+    let is_agents = record.kind.is_agents_own() || record.kind == Kind::Unknown;
+    record.kind != Kind::Unreadable && handover.is_none_or(|handover| number < handover || !is_agents)
+}
+
+fn rewrite(journal: &Journal, turns: u32) -> Result<(Rewrite, Vec<String>), Refusal> {
+    let turns = turns as usize;
+    if turns == 0 {
+        return Err(Refusal::Rule(NOTHING_LEFT.into()));
+    }
+    let end = end_of(journal, turns);
+    let handover = handover_left_out(journal, turns);
+    let kept: Vec<&Record> = journal
+        .records
+        .iter()
+        .take(end)
+        .enumerate()
+        .filter(|(number, record)| is_kept(record, *number, handover))
+        .map(|(_, record)| record)
+        .collect();
+    let mut warnings = Vec::new();
+    if let Some(number) = handover {
+        warnings.push(handover_warning(journal, turns, number)?);
+    }
+    let added = match journal.turns.list().get(turns - 1) {
+        Some(turn) if turn.continued => Some(summary(journal, turn)?),
+        _ => None,
+    };
+    if added.is_some() {
+        warnings.push(format!(
+            "Step {turns} was stopped by steering and has no summary of its own: one summary entry was added, so that it stays a finished turn"
+        ));
+    }
+    warn_about(journal, turns, end, &kept, &mut warnings)?;
+    Ok((assemble(journal, &kept, added.as_deref())?, warnings))
+}
+
+fn warn_about(
+    journal: &Journal,
+    turns: usize,
+    end: usize,
+    kept: &[&Record],
+    warnings: &mut Vec<String>,
+) -> Result<(), ReadError> {
+    let has_commits = journal.turns.list().iter().take(turns).filter_map(|turn| turn.changes).try_fold(
+        false,
+        |found, number| -> Result<bool, ReadError> {
+            Ok(found || journal.with_entry(number, |entry| entry.unavailable.is_none() && entry.commits.is_some())?)
+        },
+    )?;
+    if !has_commits {
+        warnings.push(r#"No recorded commits belong to these steps: replay it with divergence: "warn""#.to_owned());
+    }
+    let unreadable = journal.records.iter().take(end).filter(|record| record.kind == Kind::Unreadable).count();
+    if unreadable > 0 {
+        let records = if unreadable == 1 { "1 record".to_owned() } else { format!("{unreadable} records") };
+        warnings.push(format!("{records} left out that cannot be read: Outpost refuses a journal for one bad entry"));
+    }
+    let refused = kept.iter().filter(|record| record.refused).count();
+    if refused > 0 {
+        let entries = if refused == 1 { "1 kept entry".to_owned() } else { format!("{refused} kept entries") };
+        warnings.push(format!("Outpost would refuse {entries}; the reading report names them"));
+    }
+    Ok(())
+}
+
+fn handover_warning(journal: &Journal, turns: usize, number: usize) -> Result<String, ReadError> {
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    let name = journal.with_entry(number, |entry| Entry::candidate(entry.to).name.to_owned_option())?;
+    let name = name.unwrap_or_else(|| "another agent".to_owned());
+    // Only the end of the whole journal keeps its dispatch-finished, and with it another code.
+    let mut code = "process".to_owned();
+    if turns == journal.turns.list().len()
+        && let Some(finished) = journal.turns.finished
+    {
+        code = journal.with_entry(finished, |entry| {
+            known_code(entry.fault().and_then(|fault| fault.code.to_owned_option()).as_deref()).to_owned()
+        })?;
+    }
+    Ok(format!(
+        "Step {turns} was handed over to {name}; the handover is left out because a journal may not end in one, so Outpost will report step {turns} as failed ({code})"
+    ))
+}
+
+/// A `summary` that ends a turn as its own: in its envelope, with the tokens that leave the turn its usage.
+fn summary(journal: &Journal, turn: &Turn) -> Result<Vec<u8>, ReadError> {
+    let start: Map<String, Value> = {
+        let text = journal.text_of(turn.start)?;
+        let mut spare = String::new();
+        json::record(&text, &mut spare).unwrap_or_default()
+    };
+    let last = journal.members(turn).last().map_or(turn.start, |(number, _)| number);
+    let last: Map<String, Value> = {
+        let text = journal.text_of(last)?;
+        let mut spare = String::new();
+        json::record(&text, &mut spare).unwrap_or_default()
+    };
+    let time = |entry: &Map<String, Value>| entry.get("at").and_then(Value::as_str).and_then(Timestamp::parse);
+    let took = time(&start).zip(time(&last)).map_or(0, |(from, to)| to.since(from).max(0));
+    let mut entry = Map::new();
+    if let Some(at) = last.get("at") {
+        entry.insert("at".into(), at.clone());
+    }
+    entry.insert("kind".into(), "summary".into());
+    entry.insert("durationMs".into(), took.into());
+    entry.insert("status".into(), 0.into());
+    // A resumed turn's usage is what is left of its summary after the turns before it in the pass.
+    entry.insert("tokens".into(), turn.before.plus(turn.usage()).to_json());
+    for field in ["pass", "label"] {
+        if let Some(value) = start.get(field) {
+            entry.insert(field.into(), value.clone());
+        }
+    }
+    if let Some(seq) = last.get("seq").and_then(Value::as_u64) {
+        entry.insert("seq".into(), seq.saturating_add(1).into());
+    }
+    for field in ["source", "scope"] {
+        if let Some(value) = start.get(field) {
+            entry.insert(field.into(), value.clone());
+        }
+    }
+    Ok(Value::Object(entry).to_string().into_bytes())
+}
+
+/// The file of the kept records, with the file's own separators wherever they are sound.
+fn assemble(journal: &Journal, kept: &[&Record], added: Option<&[u8]>) -> Result<Rewrite, Refusal> {
+    let Some(file) = journal.files.first() else { return Err(Refusal::Rule(NOTHING_LEFT.into())) };
+    let mut out = Rewrite::new(file.clone());
+    let separators = Separators { journal, own: own_separator(journal)? };
+    if let Framing::Array { start } = journal.framing {
+        let first = journal.records.first().map_or(start + 1, |first| first.span.offset);
+        let lead = gap(journal, start + 1, first)?;
+        // A byte order mark before the bracket goes: Outpost would stumble over it.
+        out.copy(start, 1 + if lead.trim_ascii().is_empty() { lead.len() as u64 } else { 0 });
+    }
+    let mut before: Option<&Record> = None;
+    for record in kept {
+        if let Some(before) = before {
+            separators.between(&mut out, before, record)?;
+        }
+        out.copy(record.span.offset, record.span.len.into());
+        before = Some(record);
+    }
+    if let Some(added) = added {
+        if before.is_some() {
+            out.push(&separators.own);
+        }
+        out.push(added);
+    }
+    separators.end(&mut out)?;
+    Ok(out)
+}
+
+/// What lies between two records.
+struct Separators<'a> {
+    journal: &'a Journal,
+    /// What the file itself puts between two entries.
+    own: Vec<u8>,
+}
+
+impl Separators<'_> {
+    fn between(&self, out: &mut Rewrite, before: &Record, record: &Record) -> Result<(), ReadError> {
+        let gap = gap(self.journal, before.end(), record.span.offset)?;
+        if is_separator(self.journal.framing, &gap) {
+            out.copy(before.end(), gap.len() as u64);
+        } else {
+            out.push(&self.own);
+        }
+        Ok(())
+    }
+
+    /// Closes the file as it was closed, or as it should have been.
+    fn end(&self, out: &mut Rewrite) -> Result<(), ReadError> {
+        let Some(file) = self.journal.files.first() else { return Ok(()) };
+        match self.journal.framing {
+            Framing::Lines => out.push(&self.own),
+            Framing::Array { .. } => {
+                let from = self.journal.records.last().map_or(0, Record::end);
+                let tail = gap(self.journal, from, file.len())?;
+                if tail.trim_ascii() == b"]" {
+                    out.copy(from, tail.len() as u64);
+                } else {
+                    out.push(b"]\n");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first sound separator of the file, or a plain one.
+fn own_separator(journal: &Journal) -> Result<Vec<u8>, ReadError> {
+    for pair in journal.records.windows(2).take(16) {
+        if let [before, record] = pair {
+            let gap = gap(journal, before.end(), record.span.offset)?;
+            if is_separator(journal.framing, &gap) {
+                return Ok(gap);
+            }
+        }
+    }
+    Ok(match journal.framing {
+        Framing::Lines => b"\n".to_vec(),
+        Framing::Array { .. } => b",".to_vec(),
+    })
+}
+
+/// The bytes from `from` to `to`; longer ones than a separator can be are cut, so that they are none.
+fn gap(journal: &Journal, from: u64, to: u64) -> Result<Vec<u8>, ReadError> {
+    const MAX_GAP_BYTES: u64 = 4096;
+    let len = to.saturating_sub(from);
+    let Some(file) = journal.files.first().filter(|_| len > 0 && len <= MAX_GAP_BYTES) else { return Ok(Vec::new()) };
+    file.read_at(from, usize::try_from(len).unwrap_or(0))
+}
+
+fn is_separator(framing: Framing, gap: &[u8]) -> bool {
+    match framing {
+        Framing::Lines => gap.trim_ascii().is_empty() && gap.contains(&b'\n'),
+        Framing::Array { .. } => gap.trim_ascii() == b",",
+    }
+}
+
+/// `journal.json` → `journal.step-3.json`.
+fn file_name(source: &std::path::Path, tag: &str) -> String {
+    let stem = source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    match source.extension() {
+        Some(extension) => format!("{stem}.{tag}.{}", extension.to_string_lossy()),
+        None => format!("{stem}.{tag}"),
+    }
+}

@@ -1,0 +1,339 @@
+//! A journal that was read: the session it makes, and where its entries are.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::EXTRA_BLOCK;
+use super::cut;
+use super::entry::Entry;
+use super::kind::Kind;
+use super::question;
+use super::read::Reader;
+use super::tokens::Tokens;
+use super::turns::{Role, Turn, Turns};
+use crate::formats::{Body, Cut, Fork, Recording, Refusal, ReplayTurn, Revert, json};
+use crate::model::{
+    Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Outcome, Place, Problem,
+    ProblemKind, QuestionState, Session, Step, StepKind, Timestamp, TitleSource, Usage, summarise,
+};
+use crate::store::{Framing, ReadError, SourceFile, Span};
+
+/// A turn's text is searched for a question only up to this size; questions are short and at its end.
+const MAX_ASKING_BYTES: u64 = 16 * 1024 * 1024;
+
+/// All that is kept of an entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    pub span: Span,
+    pub kind: Kind,
+    pub role: Role,
+    /// Outpost would refuse the journal because of it.
+    pub refused: bool,
+}
+
+impl Record {
+    /// The offset after its last byte.
+    pub fn end(&self) -> u64 {
+        self.span.offset.saturating_add(self.span.len.into())
+    }
+}
+
+/// What a step needs of a turn beside what its derivation knows.
+#[derive(Clone, Debug, Default)]
+pub struct Note {
+    /// The start of the prompt.
+    pub head: String,
+    pub prompt_bytes: u32,
+    /// The start of all steering that resumed into it, and its bytes.
+    pub steered: String,
+    pub steered_bytes: u32,
+    pub at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub origin: Option<&'static str>,
+    pub model: Option<String>,
+    /// Index of its first event.
+    pub first_event: usize,
+    /// Its text mentions an interaction.
+    pub may_ask: bool,
+}
+
+/// A journal, with the file to read its texts from.
+pub struct Journal {
+    pub session: Session,
+    pub files: Vec<Arc<SourceFile>>,
+    pub framing: Framing,
+    pub records: Vec<Record>,
+    pub turns: Turns,
+}
+
+impl Reader {
+    /// Makes the session of what was read.
+    pub fn finish(mut self) -> Journal {
+        self.check_turns();
+        let session = self.session();
+        let mut journal = Journal {
+            session,
+            files: vec![self.file],
+            framing: self.framing,
+            records: self.records,
+            turns: self.turns,
+        };
+        journal.session.steps = journal.steps(&self.notes, self.events.list.len());
+        journal.session.events = self.events.list;
+        journal.ask(&self.notes);
+        journal
+    }
+
+    fn check_turns(&mut self) {
+        let message = if self.turns.list().is_empty() {
+            "Outpost would refuse this journal: it contains no agent turns"
+        } else if !self.turns.sourced {
+            "Outpost would refuse this journal: its entries have no source, as before 7.0, so it finds no agent turns"
+        } else {
+            return;
+        };
+        self.push_problem(Problem {
+            locator: Locator::Key("turns".into()),
+            offset: None,
+            kind: ProblemKind::Refused,
+            message: message.into(),
+            file: None,
+        });
+    }
+
+    fn session(&mut self) -> Session {
+        let path = self.file.path();
+        let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let id = self.dispatch_id.take().or(self.conversation.take()).or_else(|| stem(path)).unwrap_or_default();
+        let sum = self.turns.list().iter().fold(Tokens::default(), |sum, turn| sum.plus(turn.usage()));
+        let usage = match (sum.is_zero(), self.dispatch_usage) {
+            (false, _) => sum.usage(),
+            (true, Some(tokens)) => tokens.usage(),
+            (true, None) if self.turns.list().is_empty() => Usage::default(),
+            (true, None) => sum.usage(),
+        };
+        Session {
+            id,
+            title: self.notes.first().map(|note| summarise(&note.head)).filter(|title| !title.is_empty()),
+            title_source: TitleSource::FirstPrompt,
+            format: FormatName::OutpostJournal,
+            source: path.to_owned(),
+            agent: Agent { name: Some("Outpost".into()), version: None },
+            model: self.notes.iter().rev().find_map(|note| note.model.clone()),
+            cwd: self.cwd.take(),
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+            head: self.records.len().checked_sub(1).map(|last| NodeId::Number(last as u64)),
+            nodes: self.records.len(),
+            branches: Vec::new(),
+            parent: None,
+            usage,
+            steps: Vec::new(),
+            events: Vec::new(),
+            subagents: Vec::new(),
+            capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay],
+            report: std::mem::take(&mut self.report),
+        }
+    }
+}
+
+impl Journal {
+    /// One step a turn.
+    fn steps(&self, notes: &[Note], events: usize) -> Vec<Step> {
+        let turns = self.turns.list();
+        let mut steps = Vec::with_capacity(turns.len());
+        for (index, (turn, note)) in turns.iter().zip(notes).enumerate() {
+            let is_last = index + 1 == turns.len();
+            let events_end = notes.get(index + 1).map_or(events, |next| next.first_event);
+            let step_id = NodeId::Number(turn.start.into());
+            let revert_target = cut::last_kept_before(self, index).map(|number| NodeId::Number(number.into()));
+            steps.push(Step {
+                number: u32::try_from(index + 1).unwrap_or(u32::MAX),
+                kind: StepKind::Prompt,
+                step_id: step_id.clone(),
+                user_message_id: Some(step_id),
+                tool_call_id: None,
+                question_node_id: None,
+                revert_refusal: (index == 0).then(|| cut::NOTHING_LEFT.to_owned()),
+                revert_target: revert_target.filter(|_| index > 0),
+                fork_target: cut::last_kept_before(self, index + 1).map(|number| NodeId::Number(number.into())),
+                fork_refusal: None,
+                summary: summarise(&note.head),
+                at: note.at,
+                ended_at: note.ended_at,
+                place: Place { file: 0, record: turn.prompt.unwrap_or(turn.start), block: 0 },
+                text_bytes: note.prompt_bytes,
+                origin: note.origin,
+                events: note.first_event..events_end,
+                model: note.model.clone(),
+                usage: turn.usage().usage(),
+                outcome: self.outcome(turn, is_last),
+            });
+        }
+        steps
+    }
+
+    fn outcome(&self, turn: &Turn, is_last: bool) -> Outcome {
+        if turn.handover.is_some() {
+            Outcome::HandedOver
+        } else if turn.interrupted && !turn.is_unfinished() {
+            Outcome::Interrupted
+        } else if !turn.is_unfinished() {
+            Outcome::Done
+        } else if is_last && self.turns.is_open() {
+            // Nothing ended it and nothing says that the dispatch is over.
+            Outcome::Pending
+        } else {
+            Outcome::Failed
+        }
+    }
+
+    /// Adds the questions that turns end with, each after the text that holds it.
+    fn ask(&mut self, notes: &[Note]) {
+        let asked: Vec<(usize, Event)> = (0..notes.len())
+            .filter(|index| notes.get(*index).is_some_and(|note| note.may_ask))
+            .filter_map(|index| self.question(index))
+            .collect();
+        // From the end, so that indices before an insertion stay.
+        for (at, event) in asked.into_iter().rev() {
+            self.session.events.insert(at, event);
+            for step in &mut self.session.steps {
+                step.events.start += usize::from(step.events.start >= at);
+                step.events.end += usize::from(step.events.end >= at);
+            }
+        }
+    }
+
+    /// The question that a turn ends with, and the index that its event gets.
+    fn question(&self, index: usize) -> Option<(usize, Event)> {
+        let turn = self.turns.list().get(index)?;
+        let size: u64 = self.members(turn).map(|(_, record)| u64::from(record.span.len)).sum();
+        if size > MAX_ASKING_BYTES {
+            return None;
+        }
+        let question = question::find(&self.turn_text(turn).ok()?)?;
+        let range = self.session.steps.get(index)?.events.clone();
+        let holder = self
+            .session
+            .events
+            .get(range.clone())?
+            .iter()
+            .rposition(|event| event.kind == EventKind::Text && event.place.block != EXTRA_BLOCK)?;
+        let text = self.session.events.get(range.start + holder)?;
+        let event = Event {
+            kind: EventKind::Question,
+            node: text.node.clone(),
+            at: text.at,
+            duration_ms: None,
+            place: Place { block: EXTRA_BLOCK, ..text.place },
+            label: super::labels::one_line(&question.question),
+            text_bytes: u32::try_from(question.question.len()).unwrap_or(u32::MAX),
+            tool: None,
+            marker: Some(Box::new(Marker::recorded(
+                Fact::Question {
+                    question: super::labels::shorten(&question.question),
+                    options: question.choices,
+                    answers: Vec::new(),
+                    state: QuestionState::Pending,
+                },
+                text.at,
+            ))),
+            folded: false,
+        };
+        Some((range.start + holder + 1, event))
+    }
+
+    /// The numbers and records of a turn's events and decisions, in order.
+    pub fn members(&self, turn: &Turn) -> impl Iterator<Item = (u32, &Record)> {
+        let start = turn.start as usize;
+        let end = turn.end.map_or(self.records.len(), |end| end as usize + 1).min(self.records.len());
+        let records = self.records.get(start..end).unwrap_or_default();
+        (turn.start..).zip(records).filter(|(_, record)| matches!(record.role, Role::Event | Role::Decision))
+    }
+
+    /// The turn of the step with this number.
+    pub fn turn(&self, step_number: u32) -> Option<&Turn> {
+        self.turns.list().get(usize::try_from(step_number).ok()?.checked_sub(1)?)
+    }
+
+    /// The text of an entry's record, read from the file now; empty for a number that there is not.
+    pub fn text_of(&self, number: u32) -> Result<String, ReadError> {
+        let (Some(record), Some(file)) = (self.records.get(number as usize), self.files.first()) else {
+            return Ok(String::new());
+        };
+        let bytes = file.read_at(record.span.offset, record.span.len as usize)?;
+        Ok(json::readable(&bytes).text.into_owned())
+    }
+
+    /// Reads an entry again; an unreadable one is an empty entry.
+    pub fn with_entry<T>(&self, number: u32, take: impl FnOnce(&Entry<'_>) -> T) -> Result<T, ReadError> {
+        let text = self.text_of(number)?;
+        let mut spare = String::new();
+        Ok(take(&json::record(&text, &mut spare).unwrap_or_default()))
+    }
+
+    /// The `text` of an entry.
+    pub fn said(&self, number: u32) -> Result<String, ReadError> {
+        self.with_entry(number, |entry| entry.text.and_then(json::string).unwrap_or_default())
+    }
+
+    /// The prompt of a turn: that of its `prompt` entry, or its steering joined with a blank line.
+    pub fn prompt_text(&self, turn: &Turn) -> Result<String, ReadError> {
+        match turn.prompt {
+            Some(number) => self.said(number),
+            None => Ok(self.steering(turn)?.join("\n\n")),
+        }
+    }
+
+    pub fn steering(&self, turn: &Turn) -> Result<Vec<String>, ReadError> {
+        turn.resumed_by.iter().map(|number| self.said(*number)).collect()
+    }
+}
+
+impl Recording for Journal {
+    fn session(&self) -> &Session {
+        &self.session
+    }
+
+    fn files(&self) -> &[Arc<SourceFile>] {
+        &self.files
+    }
+
+    fn span(&self, place: Place) -> Option<Span> {
+        if place.file != 0 {
+            return None;
+        }
+        self.records.get(place.record as usize).map(|record| record.span)
+    }
+
+    fn body(&self, event: &Event) -> Result<Body, ReadError> {
+        self.body_of(event)
+    }
+
+    fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
+        self.turn(step_number).map_or(Ok(String::new()), |turn| self.prompt_text(turn))
+    }
+
+    fn replay(
+        &self,
+        from: u32,
+        to: u32,
+        emit: &mut dyn FnMut(Value) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        self.replay_lines(from, to, emit)
+    }
+
+    fn replay_turns(&self) -> Vec<ReplayTurn> {
+        self.comparable_turns()
+    }
+
+    fn fork(&self, cut: Cut) -> Result<Fork, Refusal> {
+        cut::fork(self, cut)
+    }
+
+    fn revert(&self, step_number: u32) -> Result<Revert, Refusal> {
+        cut::revert(self, step_number)
+    }
+}

@@ -1,0 +1,360 @@
+//! Recorded patches: which files a commit changes, and how, even though Outpost makes Git write every file as binary.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use similar::{ChangeTag, TextDiff};
+
+use super::base85::{MAX_BLOB_BYTES, apply_delta, decode, inflate};
+
+/// The object id of the empty blob, for which Git writes no hunk.
+const EMPTY_BLOB: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+/// Contents kept to apply later deltas to.
+const MAX_BLOBS_BYTES: usize = 4 * MAX_BLOB_BYTES;
+/// Larger contents are not compared line by line.
+const MAX_DIFF_BYTES: usize = 1024 * 1024;
+/// A comparison that takes longer gives a coarser result.
+const DIFF_TIME: Duration = Duration::from_millis(300);
+
+/// What a patch does to one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePatch {
+    pub path: String,
+    pub change: Change,
+    pub old_mode: Option<String>,
+    pub new_mode: Option<String>,
+    /// Full object ids; zeros where there is no file.
+    pub old_blob: String,
+    pub new_blob: String,
+    /// Bytes, where the patch tells.
+    pub old_bytes: Option<usize>,
+    pub new_bytes: Option<usize>,
+    /// Lines added and removed, where both contents are known and are text.
+    pub lines: Option<(usize, usize)>,
+    /// The change as unified hunks.
+    pub diff: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Added,
+    Deleted,
+    Modified,
+}
+
+/// Contents by object id, known from earlier patches.
+#[derive(Debug, Default)]
+pub struct Blobs {
+    known: HashMap<String, Vec<u8>>,
+    bytes: usize,
+}
+
+impl Blobs {
+    fn keep(&mut self, id: &str, content: &[u8]) {
+        if self.bytes + content.len() <= MAX_BLOBS_BYTES && !is_none(id) && !self.known.contains_key(id) {
+            self.bytes += content.len();
+            self.known.insert(id.to_owned(), content.to_vec());
+        }
+    }
+
+    fn get(&self, id: &str) -> Option<Vec<u8>> {
+        if is_none(id) || id == EMPTY_BLOB { Some(Vec::new()) } else { self.known.get(id).cloned() }
+    }
+}
+
+/// Whether an object id stands for no file.
+fn is_none(id: &str) -> bool {
+    id.bytes().all(|byte| byte == b'0')
+}
+
+/// One of the two hunks of a binary file: the whole content, or a delta from the other side.
+struct Hunk<'a> {
+    is_literal: bool,
+    bytes: usize,
+    lines: Vec<&'a str>,
+}
+
+/// A file's part of a patch, not unpacked.
+struct Part<'a> {
+    file: FilePatch,
+    hunks: Vec<Hunk<'a>>,
+    text: String,
+}
+
+/// The files of a patch with what is known of their contents. `blobs` takes in what later patches may build on.
+pub fn read(patch: &str, blobs: &mut Blobs) -> Vec<FilePatch> {
+    parts(patch)
+        .into_iter()
+        .map(|mut part| {
+            part.unpack(blobs);
+            part.file
+        })
+        .collect()
+}
+
+/// The files of a patch and what it does to them, without unpacking anything.
+pub fn list(patch: &str) -> Vec<(String, Change)> {
+    parts(patch).into_iter().map(|part| (part.file.path, part.file.change)).collect()
+}
+
+fn parts(patch: &str) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut lines = patch.lines();
+    while let Some(line) = lines.next() {
+        if let Some(names) = line.strip_prefix("diff --git ") {
+            parts.push(Part::new(names));
+            continue;
+        }
+        let Some(part) = parts.last_mut() else { continue };
+        let hunk = line.strip_prefix("literal ").map(|bytes| (true, bytes));
+        if !part.text.is_empty() || line.starts_with("@@ ") {
+            part.text.push_str(line);
+            part.text.push('\n');
+        } else if let Some((is_literal, bytes)) =
+            hunk.or_else(|| line.strip_prefix("delta ").map(|bytes| (false, bytes)))
+            && let Ok(bytes) = bytes.parse()
+        {
+            let lines = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+            part.hunks.push(Hunk { is_literal, bytes, lines });
+        } else {
+            part.header(line);
+        }
+    }
+    parts
+}
+
+impl Part<'_> {
+    fn new(names: &str) -> Self {
+        Self {
+            file: FilePatch {
+                path: path(names),
+                change: Change::Modified,
+                old_mode: None,
+                new_mode: None,
+                old_blob: String::new(),
+                new_blob: String::new(),
+                old_bytes: None,
+                new_bytes: None,
+                lines: None,
+                diff: None,
+            },
+            hunks: Vec::new(),
+            text: String::new(),
+        }
+    }
+
+    fn header(&mut self, line: &str) {
+        let file = &mut self.file;
+        if let Some(mode) = line.strip_prefix("new file mode ") {
+            (file.change, file.new_mode) = (Change::Added, Some(mode.to_owned()));
+        } else if let Some(mode) = line.strip_prefix("deleted file mode ") {
+            (file.change, file.old_mode) = (Change::Deleted, Some(mode.to_owned()));
+        } else if let Some(mode) = line.strip_prefix("old mode ") {
+            file.old_mode = Some(mode.to_owned());
+        } else if let Some(mode) = line.strip_prefix("new mode ") {
+            file.new_mode = Some(mode.to_owned());
+        } else if let Some((old, rest)) = line.strip_prefix("index ").and_then(|ids| ids.split_once("..")) {
+            let (new, mode) = rest.split_once(' ').map_or((rest, None), |(new, mode)| (new, Some(mode)));
+            (file.old_blob, file.new_blob) = (old.to_owned(), new.to_owned());
+            if let Some(mode) = mode {
+                (file.old_mode, file.new_mode) = (Some(mode.to_owned()), Some(mode.to_owned()));
+            }
+        }
+    }
+
+    /// Works out both contents and compares them.
+    fn unpack(&mut self, blobs: &mut Blobs) {
+        if !self.text.is_empty() {
+            self.count_text();
+            return;
+        }
+        if self.file.old_blob.is_empty() {
+            // Only the mode changed.
+            return;
+        }
+        let data: Vec<Option<Vec<u8>>> =
+            self.hunks.iter().map(|hunk| decode(&hunk.lines).and_then(|packed| inflate(&packed, hunk.bytes))).collect();
+        let side = |index: usize, id: &str, other: Option<&Vec<u8>>| -> Option<Vec<u8>> {
+            let known = || blobs.get(id);
+            let (Some(hunk), Some(Some(data))) = (self.hunks.get(index), data.get(index)) else { return known() };
+            if hunk.is_literal {
+                return Some(data.clone());
+            }
+            known().or_else(|| apply_delta(other?, data))
+        };
+        // Forward hunk first: it gives the new content, the other the old. Either may need the other side.
+        let mut old = side(1, &self.file.old_blob, None);
+        let new = side(0, &self.file.new_blob, old.as_ref());
+        if old.is_none() {
+            old = side(1, &self.file.old_blob, new.as_ref());
+        }
+        for (hunk, bytes) in self.hunks.iter().zip([&mut self.file.new_bytes, &mut self.file.old_bytes]) {
+            *bytes = hunk.is_literal.then_some(hunk.bytes);
+        }
+        if let Some(new) = &new {
+            blobs.keep(&self.file.new_blob, new);
+            self.file.new_bytes = Some(new.len());
+        }
+        if let Some(old) = &old {
+            blobs.keep(&self.file.old_blob, old);
+            self.file.old_bytes = Some(old.len());
+        }
+        if let (Some(old), Some(new)) = (old, new) {
+            self.compare(&old, &new);
+        }
+    }
+
+    fn compare(&mut self, old: &[u8], new: &[u8]) {
+        if old.len().max(new.len()) > MAX_DIFF_BYTES || old.contains(&0) || new.contains(&0) {
+            return;
+        }
+        let (Ok(old), Ok(new)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else { return };
+        let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(old, new);
+        let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+        self.file.lines = Some((count(ChangeTag::Insert), count(ChangeTag::Delete)));
+        self.file.diff = Some(diff.unified_diff().context_radius(3).to_string()).filter(|diff| !diff.is_empty());
+    }
+
+    /// A patch with plain hunks already is what is shown.
+    fn count_text(&mut self) {
+        let count = |sign| self.text.lines().filter(|line| line.starts_with(sign)).count();
+        self.file.lines = Some((count('+'), count('-')));
+        self.file.diff = Some(std::mem::take(&mut self.text));
+    }
+}
+
+impl FilePatch {
+    /// One line: what happens to which file, and how much of it changes.
+    pub fn headline(&self) -> String {
+        let word = match self.change {
+            Change::Added => "added",
+            Change::Deleted => "deleted",
+            Change::Modified => "changed",
+        };
+        let size = |bytes: Option<usize>| bytes.map_or_else(|| "?".to_owned(), |bytes| bytes.to_string());
+        let mut line = format!("{word} {}", self.path);
+        if let Some((added, removed)) = self.lines {
+            line.push_str(&format!(" (+{added} −{removed})"));
+        } else if !self.old_blob.is_empty() {
+            let sizes = match self.change {
+                Change::Added => size(self.new_bytes),
+                Change::Deleted => size(self.old_bytes),
+                Change::Modified => format!("{} → {}", size(self.old_bytes), size(self.new_bytes)),
+            };
+            line.push_str(&format!(" ({sizes} bytes)"));
+        }
+        if let (Some(old), Some(new)) = (&self.old_mode, &self.new_mode)
+            && old != new
+        {
+            line.push_str(&format!(", mode {old} → {new}"));
+        }
+        line
+    }
+}
+
+/// The path out of `a/PATH b/PATH`, where both are the same: Outpost has renames written as two files.
+fn path(names: &str) -> String {
+    if let Some(quoted) = names.strip_prefix('"') {
+        return unquote(quoted).strip_prefix("a/").map(str::to_owned).unwrap_or_default();
+    }
+    let half = names.len().saturating_sub(1) / 2;
+    let name = names.get(..half).unwrap_or(names);
+    name.strip_prefix("a/").unwrap_or(name).to_owned()
+}
+
+/// A path as Git quotes it, up to the closing quote: C escapes, bytes above ASCII in octal.
+fn unquote(quoted: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut input = quoted.bytes().peekable();
+    while let Some(byte) = input.next() {
+        match byte {
+            b'"' => break,
+            b'\\' => match input.next() {
+                Some(digit @ b'0'..=b'7') => {
+                    let mut value = u32::from(digit - b'0');
+                    for _ in 0..2 {
+                        if let Some(digit) = input.next_if(|byte| (b'0'..=b'7').contains(byte)) {
+                            value = value * 8 + u32::from(digit - b'0');
+                        }
+                    }
+                    bytes.push(u8::try_from(value & 0xFF).unwrap_or(b'?'));
+                }
+                Some(b'n') => bytes.push(b'\n'),
+                Some(b't') => bytes.push(b'\t'),
+                Some(b'r') => bytes.push(b'\r'),
+                Some(b'a') => bytes.push(7),
+                Some(b'b') => bytes.push(8),
+                Some(b'v') => bytes.push(11),
+                Some(b'f') => bytes.push(12),
+                Some(other) => bytes.push(other),
+                None => break,
+            },
+            other => bytes.push(other),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by Git with every file forced to binary form; `big.txt` has 300 lines of which one changes.
+    const LITERALS: &str = include_str!("../../../tests/fixtures/outpost/literal.patch");
+    const DELTA: &str = include_str!("../../../tests/fixtures/outpost/delta.patch");
+
+    #[test]
+    fn literals_give_both_contents() {
+        let files = read(LITERALS, &mut Blobs::default());
+        let seen: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.change, file.lines)).collect();
+        assert_eq!(seen, [("a.txt", Change::Added, Some((1, 0))), ("big.txt", Change::Added, Some((300, 0)))],);
+        assert_eq!(files[0].diff.as_deref(), Some("@@ -0,0 +1 @@\n+hello\n"));
+        assert_eq!(files[0].new_mode.as_deref(), Some("100644"));
+        assert_eq!((files[0].old_bytes, files[0].new_bytes), (Some(0), Some(6)));
+        assert_eq!(files[1].new_blob, "eab676fd6737208cee3567fc31e22b7813fe63aa");
+        assert_eq!(files[1].new_bytes, Some(4992));
+    }
+
+    #[test]
+    fn a_delta_needs_the_content_it_builds_on() {
+        let alone = read(DELTA, &mut Blobs::default());
+        let big = alone.iter().find(|file| file.path == "big.txt").unwrap();
+        assert_eq!((big.lines, big.new_bytes), (None, None));
+        assert_eq!(big.headline(), "changed big.txt (? → ? bytes)");
+
+        let mut blobs = Blobs::default();
+        read(LITERALS, &mut blobs);
+        let files = read(DELTA, &mut blobs);
+        let changed: Vec<_> = files.iter().map(FilePatch::headline).collect();
+        assert_eq!(
+            changed,
+            [
+                "changed a.txt (+1 −0)",
+                "changed big.txt (+1 −1)",
+                "deleted a.txt (+0 −2)",
+                "changed big.txt, mode 100644 → 100755",
+                "added sp ace é.txt (+1 −0)"
+            ]
+        );
+        assert!(files[1].diff.as_deref().unwrap().contains("-150 line of text\n+changed here\n"));
+    }
+
+    #[test]
+    fn the_list_needs_no_unpacking() {
+        assert_eq!(list(LITERALS), [("a.txt".to_owned(), Change::Added), ("big.txt".to_owned(), Change::Added)]);
+        assert_eq!(list(""), []);
+    }
+
+    #[test]
+    fn damaged_patches_give_what_is_left() {
+        for end in 0..LITERALS.len() {
+            if let Some(cut) = LITERALS.get(..end) {
+                read(cut, &mut Blobs::default());
+            }
+        }
+        let lying = LITERALS.replace("literal 6", "literal 4000000000");
+        assert_eq!(read(&lying, &mut Blobs::default())[0].lines, None);
+        let text = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+        assert_eq!(read(text, &mut Blobs::default())[0].lines, Some((1, 1)));
+    }
+}
