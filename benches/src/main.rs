@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use lexopt::{Arg, Parser, ValueExt};
@@ -21,7 +22,17 @@ stepline-bench [--runs N] FILE                   measure opening this file
 stepline-bench generate [--mb N] [--seed N] FILE write such a transcript
 ";
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("stepline-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     let arguments = Arguments::parse(Parser::from_env())?;
     match &*arguments.command {
         "measure" => {

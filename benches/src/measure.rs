@@ -3,17 +3,16 @@
 use std::fs;
 use std::time::Duration;
 
-/// Ticks a second in `/proc`: fixed at 100 for programs, whatever the kernel counts in.
-const TICKS_PER_SECOND: u32 = 100;
-
-/// Time that all threads of this process have spent on a processor so far, ended ones included; steps of 10 ms.
+/// Time that all threads of this process have spent on a processor so far, ended ones included.
+#[cfg(target_os = "linux")]
 pub fn cpu_time() -> Option<Duration> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program comes second, in brackets, and may hold blanks. User and system time are 14th and 15th.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    let user: u32 = fields.next()?.parse().ok()?;
-    let system: u32 = fields.next()?.parse().ok()?;
-    Some(Duration::from_secs(1) * (user + system) / TICKS_PER_SECOND)
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn cpu_time() -> Option<Duration> {
+    None
 }
 
 /// The most memory that this process has had in use, in bytes.

@@ -273,11 +273,17 @@ fn json_text(text: &[u8], offset: u64) -> (Shape, Vec<Value>) {
     let lines_follow = first.end == End::Whole && next == Some(b'{');
     // What goes on like the inside of a document whose head is missing cannot be cut into records.
     let is_inside = first.end == End::Whole && matches!(next, Some(b',' | b']' | b'}'));
+    let broken = first.end == End::Broken;
     match document(first.value, first.wrapped, offset) {
-        Some((shape @ Shape::Array { .. }, records)) if alone && !lines_follow => (shape, records),
+        Some((shape @ Shape::Array { .. }, records))
+            if (alone && !lines_follow) || (broken && records.iter().any(Value::is_object)) =>
+        {
+            (shape, records)
+        }
         Some((Shape::Document, records)) if alone && several_lines => (Shape::Document, records),
         otherwise => match lines(text) {
-            records if !records.is_empty() => (Shape::Lines, records),
+            // In a damaged document over several lines, one line alone may look like a record.
+            records if records.len() > usize::from(broken && several_lines) => (Shape::Lines, records),
             // Damaged inside, or followed by a stray word: still what it began as.
             _ if !is_inside => otherwise.unwrap_or_else(|| plain(text)),
             _ => plain(text),

@@ -153,6 +153,11 @@ fn a_damaged_document_is_still_what_it_began_as() {
     assert_eq!(document.shape, Shape::Document);
     assert!(chosen(&document).unwrap_err().contains("ATIF"));
     assert!(sentence("{\n \"schema_version\": \"ATIF-v1.7\"\n}%").contains("ATIF"), "a prompt stands behind it");
+    // So is an array, whatever lines it is made of.
+    let array = sample("[\n{\"a\":1},\n{\"b\":oops},\n{\"c\":1}\n]");
+    assert_eq!(array.shape, Shape::Array { start: 0 });
+    let list = sample("{\n\"a\": 1,\n\"b\": [\noops\n{\"c\":1}\n]}");
+    assert_eq!(list.shape, Shape::Document);
     // The inside of an array whose head is missing reads as a document, but is none.
     let inside = "{\n \"kind\": \"text\", \"source\": \"agent\"\n},\n{\n \"kind\": \"text\"\n}]";
     assert!(sentence(inside).contains("a text without JSON records"), "{}", sentence(inside));
