@@ -98,7 +98,6 @@ pub(super) static KNOWN: &[Known] = &[
     Known::format("an Outpost checkpoint", Record(systems::outpost_checkpoint)),
     Known::format("an Outpost run snapshot", Document(systems::outpost_run)),
     Known::format("an Outpost run report", Document(systems::outpost_report)),
-    Known::format("an event log of Outpost 1 to 5", Record(systems::outpost_legacy)),
     // What Fruxon returns and its command line prints.
     Known::format("a Fruxon session", Whole(systems::fruxon_messages)),
     Known::format("Fruxon's list of approvals", Whole(systems::fruxon_approvals)),

@@ -42,16 +42,6 @@ pub(super) fn outpost_report(document: &Value) -> bool {
     has_all(document, &["version", "completed", "durationMs", "failedTools"])
 }
 
-pub(super) fn outpost_legacy(record: &Value) -> u32 {
-    let later = has_any(record, &["source", "seq", "scope", "event", "type"]);
-    match text(record, "kind") {
-        "" => 0,
-        _ if later || !is_text(record, "at") => 0,
-        "dispatch-start" => 4,
-        _ => 2,
-    }
-}
-
 /// The first row of a page, of an array, or of lines.
 fn first_row(sample: &Sample) -> &Value {
     let row = sample.records.first().unwrap_or(&Value::Null);

@@ -79,10 +79,6 @@ fn what_systems_keep_and_return_is_named() {
         ),
         (r#"{"type":"session","version":2,"id":"a","model":"m","createdAt":"t"}"#, "an Outpost harness transcript"),
         (r#"{"version":1,"kind":"dispatch","heartbeatAt":"t"}"#, "an Outpost run snapshot"),
-        (
-            "{\"kind\":\"dispatch-start\",\"at\":\"t\"}\n{\"at\":\"t\",\"kind\":\"text\"}",
-            "an event log of Outpost 1 to 5",
-        ),
         (r#"[{"from":"a","text":"b","at":1}]"#, "a Fruxon session"),
         ("{\"items\":\n[{\"gateType\":\"TOOL\"}]}", "Fruxon's list of approvals"),
         ("{\"status\":\"DONE\",\n\"trace\":{\"traces\":[]}}", "the trace of a Fruxon run"),
