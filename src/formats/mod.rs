@@ -35,8 +35,11 @@ pub struct Format {
     /// The start of the first prompt within a sample, as one line.
     pub first_prompt: fn(&Sample) -> Option<String>,
     /// Reads a file that it recognised.
-    pub open: fn(Arc<SourceFile>, &Sample, &dyn Observer) -> Result<Arc<dyn Recording>, OpenError>,
+    pub open: Open,
 }
+
+/// Reads a file; `observer` hears how far it is and can call it off.
+pub type Open = fn(Arc<SourceFile>, &Sample, &dyn Observer) -> Result<Arc<dyn Recording>, OpenError>;
 
 /// Who waits for a file to be read.
 pub trait Observer: Sync {

@@ -60,7 +60,13 @@ fn outpost(sample: &Sample) -> u32 {
 }
 
 fn registry() -> [Format; 2] {
-    let format = |name, description, recognise| Format { name, description, recognise, open: never_opened };
+    let format = |name, description, recognise| Format {
+        name,
+        description,
+        recognise,
+        first_prompt: |_| None,
+        open: never_opened,
+    };
     [
         format(FormatName::OutpostJournal, "Outpost journal (.json, .jsonl)", outpost),
         format(FormatName::ClaudeCode, "Claude Code transcript (.jsonl)", claude),

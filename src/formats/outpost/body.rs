@@ -7,7 +7,7 @@ use super::entry::Entry;
 use super::journal::Journal;
 use super::kind::Kind;
 use super::patch;
-use super::{EXTRA_BLOCK, question};
+use super::question;
 use crate::formats::lenient::Object;
 use crate::formats::{Body, json};
 use crate::model::{Event, EventKind};
@@ -20,7 +20,7 @@ impl Journal {
         if event.kind == EventKind::Unreadable {
             return Ok(Body { text: self.text_of(number)?, ..Body::default() });
         }
-        if event.kind == EventKind::Question && event.place.block == EXTRA_BLOCK {
+        if event.kind == EventKind::Question && event.place.is_extra() {
             return self.question_body(number);
         }
         let recorded = self.text_of(number)?;

@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::value::RawValue;
 
-use super::EXTRA_BLOCK;
 use super::entry::{Entry, Raw};
 use super::kind::Kind;
 use super::labels::{label, short, text_bytes};
@@ -72,12 +71,12 @@ impl Events {
 
     /// Appends something that lies beside the turn's own events.
     pub fn push_extra(&mut self, number: u32, entry: &Entry<'_>, record_bytes: u32) {
-        self.list.push(event(number, EXTRA_BLOCK, entry, record_bytes));
+        self.list.push(event(number, Place::EXTRA, entry, record_bytes));
     }
 
     /// Appends a record that could not be read.
     pub fn push_unreadable(&mut self, number: u32, reason: &str, record_bytes: u32) {
-        let mut event = event(number, EXTRA_BLOCK, &Entry::default(), record_bytes);
+        let mut event = event(number, Place::EXTRA, &Entry::default(), record_bytes);
         event.kind = EventKind::Unreadable;
         event.label = super::labels::one_line(reason);
         self.list.push(event);

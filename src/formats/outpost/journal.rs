@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::EXTRA_BLOCK;
 use super::cut;
 use super::entry::Entry;
 use super::kind::Kind;
@@ -220,14 +219,14 @@ impl Journal {
             .events
             .get(range.clone())?
             .iter()
-            .rposition(|event| event.kind == EventKind::Text && event.place.block != EXTRA_BLOCK)?;
+            .rposition(|event| event.kind == EventKind::Text && !event.place.is_extra())?;
         let text = self.session.events.get(range.start + holder)?;
         let event = Event {
             kind: EventKind::Question,
             node: text.node.clone(),
             at: text.at,
             duration_ms: None,
-            place: Place { block: EXTRA_BLOCK, ..text.place },
+            place: Place { block: Place::EXTRA, ..text.place },
             label: super::labels::one_line(&question.question),
             text_bytes: u32::try_from(question.question.len()).unwrap_or(u32::MAX),
             tool: None,
@@ -310,6 +309,17 @@ impl Recording for Journal {
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {
         self.body_of(event)
+    }
+
+    fn resume_command(&self, _: &str, path: &Path) -> Option<String> {
+        // A string of JSON is a string of TypeScript.
+        let path = serde_json::to_string(&path.to_string_lossy()).ok()?;
+        let read = format!("readFileSync({path}, \"utf8\")");
+        let journal = match self.framing {
+            Framing::Array { .. } => format!("JSON.parse({read})"),
+            Framing::Lines => format!("{read}.trim().split(\"\\n\").map((line) => JSON.parse(line))"),
+        };
+        Some(format!("createReplayAgent({{ journal: {journal}, divergence: \"warn\" }})"))
     }
 
     fn prompt(&self, step_number: u32) -> Result<String, ReadError> {

@@ -28,7 +28,7 @@ use serde_json::Value;
 
 use super::detect::{Sample, Shape};
 use super::{Format, Observer, OpenError, Recording};
-use crate::model::FormatName;
+use crate::model::{FormatName, summarise};
 use crate::store::SourceFile;
 use kind::Kind;
 
@@ -36,13 +36,16 @@ pub const FORMAT: Format = Format {
     name: FormatName::OutpostJournal,
     description: "Outpost journal (.json, .jsonl)",
     recognise,
-    first_prompt: |_| None,
+    first_prompt,
     open,
 };
 
-/// `Place::block` of events that a replay turn does not have: hand-overs, commits, questions, the error of the
-/// dispatch, what lies between turns. A turn's own events, and the decisions among them, have block 0.
-pub(crate) const EXTRA_BLOCK: u16 = u16::MAX;
+/// The first prompt among the sample's entries, as one line.
+fn first_prompt(sample: &Sample) -> Option<String> {
+    let text = |entry: &Value| Some(entry.get("text")?.as_str()?.to_owned());
+    let prompt = sample.records.iter().find(|entry| entry.get("kind").and_then(Value::as_str) == Some("prompt"));
+    prompt.and_then(text).map(|text| summarise(&text))
+}
 
 /// 10 points for an entry with the envelope of 7.0 and later, 6 for one whose kind and source are known, 4 for a known
 /// kind with a time, as older releases wrote them.

@@ -30,7 +30,7 @@ impl Opened {
 
     /// The turn's own events, without the extra ones.
     fn own_events(&self, number: u32) -> Vec<&Event> {
-        self.events(number).iter().filter(|event| event.place.block != super::EXTRA_BLOCK).collect()
+        self.events(number).iter().filter(|event| !event.place.is_extra()).collect()
     }
 
     fn step(&self, number: u32) -> &Step {

@@ -54,7 +54,7 @@ fn the_worked_example_has_three_steps() {
             .session()
             .events
             .iter()
-            .filter(|event| event.place.block == crate::formats::outpost::EXTRA_BLOCK)
+            .filter(|event| event.place.is_extra())
             .map(|event| (event.kind, event.node.clone()))
             .collect();
         let number = NodeId::Number;
@@ -252,7 +252,7 @@ fn the_public_sample_is_read_as_its_description_says() {
     assert_eq!((session.steps.len(), session.report.records.read), (1, 74));
     assert_eq!(session.report.problems, []);
     assert_eq!(recording.prompt(1).unwrap().encode_utf16().count(), 198);
-    let own = session.events.iter().filter(|event| event.place.block != crate::formats::outpost::EXTRA_BLOCK);
+    let own = session.events.iter().filter(|event| !event.place.is_extra());
     assert_eq!(own.count(), 27);
     let step = &session.steps[0];
     assert_eq!((step.usage.input, step.usage.cache_read, step.usage.output), (Some(26342), Some(12800), Some(416)));
