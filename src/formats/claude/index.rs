@@ -116,7 +116,7 @@ pub(super) struct Record {
     pub node: Symbol,
     /// `parentUuid`, or the previous record's id where order decides.
     pub parent: Symbol,
-    /// `logicalParentUuid`; for loose records the id they refer to.
+    /// `logicalParentUuid`; for loose records the id they refer to, for duplicates their own.
     pub logical: Symbol,
     /// `message.id`.
     pub message: Symbol,
@@ -268,10 +268,6 @@ impl Index {
             Some(name) => NodeId::Text(Arc::clone(name)),
             None => NodeId::Text(format!("line {}", record.map_or(0, |record| record.span.line)).into()),
         }
-    }
-
-    pub fn usage_of(&self, record: &Record) -> Option<&Usage> {
-        self.usages.get(record.usage as usize)
     }
 
     pub fn scene_of(&self, record: &Record) -> Option<&Scene> {

@@ -8,7 +8,10 @@
 mod approval;
 mod chain;
 mod events;
+mod fork;
 mod index;
+mod kept;
+mod keys;
 mod labels;
 mod listing;
 mod pieces;
@@ -17,6 +20,8 @@ mod question;
 mod read;
 mod recognise;
 mod record;
+mod replay;
+mod revert;
 mod session;
 mod steps;
 mod subagents;
@@ -90,8 +95,10 @@ impl Transcript {
         Self { assembled, index, agents, files, partial }
     }
 
-    fn source(&self) -> Option<&Arc<SourceFile>> {
-        self.files.first()
+    /// The file to cut; an error while it is still being read.
+    fn whole_source(&self) -> Result<&Arc<SourceFile>, Refusal> {
+        let unread = || Refusal::Rule("the file is still being read".to_owned());
+        self.files.first().filter(|_| !self.partial).ok_or_else(unread)
     }
 
     fn index_of(&self, file: u16) -> Option<&Index> {
@@ -108,11 +115,23 @@ impl Transcript {
         }
     }
 
+    fn prompt_of(&self, step: &Step) -> Result<String, ReadError> {
+        let read = self.read(step.place)?;
+        let answer = self.answer_of(step).map(|place| self.read(place)).transpose()?;
+        Ok(text::prompt(&read, &self.index, step.place, answer.as_ref()))
+    }
+
     /// Where a question step's answer is.
     fn answer_of(&self, step: &Step) -> Option<Place> {
-        let at = usize::try_from(step.number).ok()?.checked_sub(1)?;
-        let answer = self.assembled.marks.get(at)?.answer?;
+        let answer = self.assembled.marks.get(self.place_of(step.number).ok()?)?.answer?;
         Some(Place { file: 0, record: *self.assembled.walk.chain.get(answer as usize)?, block: 0 })
+    }
+
+    /// Where in the lists of steps and marks a step is.
+    fn place_of(&self, number: u32) -> Result<usize, Refusal> {
+        let steps = self.assembled.session.steps.len();
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        place.filter(|place| *place < steps).ok_or(Refusal::NoStep { step: number, steps })
     }
 
     fn step(&self, number: u32) -> Result<&Step, Refusal> {
@@ -141,28 +160,27 @@ impl Recording for Transcript {
     }
 
     fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
-        let Some(step) = self.assembled.session.step(step_number) else { return Ok(String::new()) };
-        let read = self.read(step.place)?;
-        let answer = self.answer_of(step).map(|place| self.read(place)).transpose()?;
-        Ok(text::prompt(&read, &self.index, step.place, answer.as_ref()))
+        self.assembled.session.step(step_number).map_or(Ok(String::new()), |step| self.prompt_of(step))
     }
 
-    fn replay(&self, _: u32, _: u32, _: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
-        Ok(())
+    fn replay(
+        &self,
+        from: u32,
+        to: u32,
+        emit: &mut dyn FnMut(Value) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        replay::replay(self, from, to, emit)
     }
 
     fn replay_turns(&self) -> Vec<ReplayTurn> {
-        Vec::new()
+        replay::turns(self)
     }
 
     fn fork(&self, cut: Cut) -> Result<Fork, Refusal> {
-        let (Cut::After(number) | Cut::Before(number)) = cut;
-        self.step(number)?;
-        Err(Refusal::Rule("not yet".into()))
+        fork::plan(self, cut)
     }
 
     fn revert(&self, step_number: u32) -> Result<Revert, Refusal> {
-        self.step(step_number)?;
-        Err(Refusal::Rule("not yet".into()))
+        revert::plan(self, step_number)
     }
 }

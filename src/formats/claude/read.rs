@@ -175,7 +175,9 @@ impl Reader {
             && role != Role::Loose
             && self.index.symbols.find(uuid).and_then(|symbol| self.index.find(symbol)).is_some()
         {
-            self.push(blank(span, Role::Duplicate, shares_line));
+            // The id is kept: where the first one goes, this one goes too.
+            let logical = self.index.symbols.intern(uuid);
+            self.push(Record { logical, ..blank(span, Role::Duplicate, shares_line) });
             self.problem(span, ProblemKind::Duplicate, format!("the record {} once more", labels::cut(uuid, 80)));
             return;
         }

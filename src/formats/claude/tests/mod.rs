@@ -1,5 +1,6 @@
 //! Tests over whole files: fixtures written for them, and the samples where they are found.
 
+mod actions;
 mod samples;
 
 use std::io::Write;

@@ -59,3 +59,16 @@ fn every_sample_opens_and_adds_up() {
         }
     }
 }
+
+#[test]
+fn every_step_of_every_sample_forks_and_reverts() {
+    for path in samples() {
+        if path.extension().is_some_and(|extension| extension == "json") {
+            continue;
+        }
+        let recording = open_path(&path);
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        super::actions::check_forks(&*recording, &name);
+        super::actions::check_reverts(&*recording, &name);
+    }
+}

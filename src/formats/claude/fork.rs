@@ -1,0 +1,213 @@
+//! A new session that ends after a step, or before one, in the form that Claude Code itself writes for a branch.
+//!
+//! Records stay byte for byte but for their session's id and `forkedFrom`, which says where they came from.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::Transcript;
+use super::chain::reached_model;
+use super::index::{Flags, Index, NONE, Role, What};
+use super::kept::{self, Kept};
+use super::keys::{self, Missing};
+use super::steps::{NOTHING_BEFORE, targets};
+use crate::formats::{Cut, Fork, Refusal};
+use crate::store::{ReadError, Rewrite, SourceFile, Span};
+
+/// A description beside a subagent's file is a few hundred bytes.
+const MAX_META_BYTES: u64 = 64 * 1024;
+
+pub(super) fn plan(transcript: &Transcript, cut: Cut) -> Result<Fork, Refusal> {
+    let (Cut::After(number) | Cut::Before(number)) = cut;
+    let step = transcript.step(number)?;
+    let place = transcript.place_of(number)?;
+    if let Some(reason) = &step.fork_refusal {
+        return Err(Refusal::Rule(reason.clone()));
+    }
+    let source = transcript.whole_source()?;
+    let (index, assembled) = (&transcript.index, &transcript.assembled);
+    let targets = targets(index, &assembled.walk, &assembled.marks);
+    let target = targets.get(place).copied().and_then(|targets| match cut {
+        Cut::After(_) => targets.fork,
+        Cut::Before(_) => targets.revert,
+    });
+    let Some(target) = target else {
+        let reason = NOTHING_BEFORE.replace("reverting it would leave", "a fork before it would be");
+        return Err(Refusal::Rule(reason));
+    };
+    let kept = kept::up_to(index, assembled, target);
+    if kept.chain.is_empty() {
+        return Err(Refusal::Rule("nothing but a call without a result would be left".to_owned()));
+    }
+    let session_id = uuid::Uuid::new_v4().to_string();
+    let identity = Identity { new: &session_id, old: &assembled.session.id };
+
+    let mut rewrite = Rewrite::new(Arc::clone(source));
+    for record in with_inlined(transcript, &kept) {
+        identity.copy(&mut rewrite, source, index, record, kept.relinked.get(&record).copied())?;
+    }
+    rewrite.push(title_line(transcript, cut, &session_id).as_bytes());
+
+    let steps = steps_in(transcript, &kept);
+    let wanted = if matches!(cut, Cut::After(_)) { number } else { number - 1 };
+    Ok(Fork {
+        file_name: format!("{session_id}.jsonl"),
+        companions: companions(transcript, &kept, &session_id)?,
+        warnings: warnings(&kept, steps, wanted),
+        session_id,
+        rewrite,
+        steps,
+    })
+}
+
+fn warnings(kept: &Kept, steps: u32, wanted: u32) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let calls = |count: usize| if count == 1 { "1 tool call".to_owned() } else { format!("{count} tool calls") };
+    if kept.trimmed > 0 {
+        warnings.push(format!("{} without a result at the end were left out", calls(kept.trimmed)));
+    }
+    if kept.dropped > 0 {
+        warnings.push(format!("{} without a result were left out", calls(kept.dropped)));
+    }
+    if steps > wanted {
+        warnings.push(format!("the turn goes on to its end: the questions in it make {steps} steps"));
+    }
+    if steps < wanted {
+        warnings.push(format!("the fork holds {steps} steps, not {wanted}"));
+    }
+    warnings
+}
+
+/// The kept records, those of agents inside this file after the calls that started them.
+fn with_inlined(transcript: &Transcript, kept: &Kept) -> Vec<u32> {
+    let (index, agents) = (&transcript.index, &transcript.assembled.agents);
+    let mut order = Vec::with_capacity(kept.order.len());
+    for number in &kept.order {
+        order.push(*number);
+        let Some(record) = index.record(*number) else { continue };
+        for call in kept::calls_in(index, record).filter(|call| *call != NONE) {
+            for (_, members) in agents.inlined.iter().filter(|(of, _)| *of == Some(call)) {
+                order.extend(members);
+            }
+        }
+    }
+    order
+}
+
+/// How many steps the kept records make.
+fn steps_in(transcript: &Transcript, kept: &Kept) -> u32 {
+    let index = &transcript.index;
+    let on: HashSet<u32> = kept.order.iter().copied().collect();
+    let count = transcript
+        .assembled
+        .marks
+        .iter()
+        .filter(|mark| on.contains(&mark.record))
+        .filter(|mark| match mark.answer {
+            Some(answer) => {
+                transcript.assembled.walk.chain.get(answer as usize).is_some_and(|answer| on.contains(answer))
+            }
+            None => {
+                let is_command =
+                    index.pieces.get(mark.piece as usize).is_some_and(|piece| matches!(piece.what, What::Command));
+                let at = kept.chain.iter().position(|number| *number == mark.record);
+                !is_command || at.is_some_and(|at| reached_model(index, &kept.chain, at))
+            }
+        })
+        .count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn title_line(transcript: &Transcript, cut: Cut, session_id: &str) -> String {
+    let title = transcript.assembled.session.title.as_deref().unwrap_or("untitled");
+    let title = match cut {
+        Cut::After(number) => format!("{title} (fork of step {number})"),
+        Cut::Before(number) => format!("{title} (fork before step {number})"),
+    };
+    let line = json!({"type": "custom-title", "customTitle": title, "sessionId": session_id});
+    format!("{line}\n")
+}
+
+/// The ids of the new session and of the one it comes from.
+struct Identity<'a> {
+    new: &'a str,
+    old: &'a str,
+}
+
+impl Identity<'_> {
+    /// Copies a record under the new identity. `parent` is a record to be linked to instead of one that is left out.
+    fn copy(
+        &self,
+        rewrite: &mut Rewrite,
+        source: &SourceFile,
+        index: &Index,
+        number: u32,
+        parent: Option<u32>,
+    ) -> Result<(), ReadError> {
+        let Some(record) = index.record(number) else { return Ok(()) };
+        let bytes = source.read_at(record.span.offset, record.span.len as usize)?;
+        let session = json!(self.new).to_string();
+        let from = json!({"sessionId": self.old, "messageUuid": index.node_id(number).to_string()}).to_string();
+        let mut values = vec![
+            ("sessionId", session.clone(), Missing::Add),
+            ("session_id", session, Missing::Leave),
+            ("forkedFrom", from, Missing::Add),
+        ];
+        let quoted = |record: u32| json!(index.node_id(record).to_string()).to_string();
+        let implied = record.flags.has(Flags::IMPLIED);
+        let parent = parent.or_else(|| implied.then(|| index.find(record.parent).unwrap_or(NONE)));
+        if let Some(parent) = parent {
+            let link = if parent == NONE { "null".to_owned() } else { quoted(parent) };
+            let bridges = record.parent == NONE && record.logical != NONE;
+            values.push((if bridges { "logicalParentUuid" } else { "parentUuid" }, link, Missing::Add));
+        }
+        splice(rewrite, record.span, &bytes, &values);
+        Ok(())
+    }
+}
+
+/// Appends a record with some of its keys set, and a line feed.
+fn splice(rewrite: &mut Rewrite, span: Span, bytes: &[u8], values: &[(&str, String, Missing)]) {
+    let mut at = 0;
+    // A record that was mended before it could be read may be no whole object; then it stays as it is.
+    for edit in keys::set(bytes, values).unwrap_or_default() {
+        rewrite.copy(span.offset + at as u64, (edit.range.start - at) as u64);
+        rewrite.push(&edit.bytes);
+        at = edit.range.end;
+    }
+    rewrite.copy(span.offset + at as u64, (bytes.len() - at) as u64);
+    rewrite.push(b"\n");
+}
+
+/// The files of subagents that kept calls started, under the new session's folder.
+fn companions(transcript: &Transcript, kept: &Kept, session_id: &str) -> Result<Vec<(PathBuf, Rewrite)>, Refusal> {
+    let mut found = Vec::new();
+    for (call, number) in &transcript.assembled.agents.files {
+        let Some(file) = transcript.agents.get(*number) else { continue };
+        if !call.is_some_and(|call| kept.calls.contains(&call)) {
+            continue;
+        }
+        let mut rewrite = Rewrite::new(Arc::clone(&file.source));
+        for record in file.index.records.iter().filter(|record| record.role != Role::Unreadable) {
+            let bytes = file.source.read_at(record.span.offset, record.span.len as usize)?;
+            let session = json!(session_id).to_string();
+            let values = [("sessionId", session.clone(), Missing::Leave), ("session_id", session, Missing::Leave)];
+            splice(&mut rewrite, record.span, &bytes, &values);
+        }
+        let folder = Path::new(session_id);
+        found.push((folder.join(&file.relative), rewrite));
+        if let Some(path) = &file.meta_path
+            && let Ok(meta) = SourceFile::open(path)
+            && meta.len() <= MAX_META_BYTES
+        {
+            let len = meta.len();
+            let mut rewrite = Rewrite::new(Arc::new(meta));
+            rewrite.copy(0, len);
+            found.push((folder.join(&file.relative).with_extension("meta.json"), rewrite));
+        }
+    }
+    Ok(found)
+}

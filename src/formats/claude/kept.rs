@@ -1,0 +1,204 @@
+//! Which records a cut of the active chain keeps, in which order, and what must be re-linked so that no call is left
+//! without its result: the service refuses a conversation with one.
+
+use std::collections::{HashMap, HashSet};
+
+use super::chain::Forest;
+use super::index::{Index, NONE, Record, Role, Symbol, What};
+use super::session::Assembled;
+
+/// The records of a cut.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    /// Record numbers in the order in which they are to be written.
+    pub order: Vec<u32>,
+    /// Those of them that are on the chain.
+    pub chain: Vec<u32>,
+    /// Records whose parent is not kept, with the nearest record above it that is; `NONE` for none.
+    pub relinked: HashMap<u32, u32>,
+    /// Calls kept.
+    pub calls: HashSet<Symbol>,
+    /// Calls without a result that were left out at the end, and in the middle.
+    pub trimmed: usize,
+    pub dropped: usize,
+}
+
+/// The records up to position `end` of the chain.
+pub(super) fn up_to(index: &Index, assembled: &Assembled, end: u32) -> Kept {
+    let mut end = with_results(index, assembled, end);
+    let mut trimmed = 0;
+    let talks =
+        |number: &u32| index.record(*number).is_some_and(|record| matches!(record.role, Role::User | Role::Assistant));
+    loop {
+        let set = members(index, assembled, end);
+        let open = open_calls(index, assembled, &set);
+        // At the end the chain is cut back to before the calls.
+        let mut cut = end;
+        loop {
+            let last = (0..=cut).rev().find(|at| assembled.walk.chain.get(*at as usize).is_some_and(talks));
+            let Some(last) = last else { break };
+            let Some(count) = assembled.walk.chain.get(last as usize).and_then(|number| open.get(number)) else {
+                break;
+            };
+            trimmed += count;
+            match last.checked_sub(1) {
+                Some(before) => cut = before,
+                None => return Kept { trimmed, ..Kept::default() },
+            }
+        }
+        if cut == end {
+            return finish(index, assembled, end, set, &open, trimmed);
+        }
+        end = cut;
+    }
+}
+
+/// Results of parallel calls may follow the record that a cut ends with; they come with it.
+fn with_results(index: &Index, assembled: &Assembled, mut end: u32) -> u32 {
+    let set = members(index, assembled, end);
+    let calls = calls_of(index, &set);
+    while let Some(record) = assembled.walk.chain.get(end as usize + 1).and_then(|number| index.record(*number)) {
+        let mut results = index.pieces_of(record).filter_map(|(_, piece)| match &piece.what {
+            What::Result(outcome) => Some(outcome.call),
+            _ => None,
+        });
+        let answers_kept = record.role == Role::User && results.next().is_some_and(|call| calls.contains(&call));
+        if !answers_kept || !results.all(|call| calls.contains(&call)) {
+            break;
+        }
+        end += 1;
+    }
+    end
+}
+
+/// Chain records up to `end` and the companions that belong to them.
+fn members(index: &Index, assembled: &Assembled, end: u32) -> HashSet<u32> {
+    let walk = &assembled.walk;
+    let mut set: HashSet<u32> = walk.chain.iter().take(end as usize + 1).copied().collect();
+    let messages: HashSet<Symbol> = set
+        .iter()
+        .filter_map(|number| index.record(*number))
+        .map(|record| record.message)
+        .filter(|message| *message != NONE)
+        .collect();
+    let companions = || walk.all.iter().filter(|stop| !stop.on_chain && stop.position <= end);
+    for stop in companions() {
+        let Some(record) = index.record(stop.record) else { continue };
+        if record.role == Role::Assistant && messages.contains(&record.message) {
+            set.insert(stop.record);
+        }
+    }
+    let calls = calls_of(index, &set);
+    for stop in companions() {
+        let Some(record) = index.record(stop.record) else { continue };
+        if record.role == Role::User && results_in(index, record).any(|call| calls.contains(&call)) {
+            set.insert(stop.record);
+        }
+    }
+    set
+}
+
+fn calls_of(index: &Index, set: &HashSet<u32>) -> HashSet<Symbol> {
+    set.iter().filter_map(|number| index.record(*number)).flat_map(|record| calls_in(index, record)).collect()
+}
+
+pub(super) fn calls_in<'a>(index: &'a Index, record: &'a Record) -> impl Iterator<Item = Symbol> + 'a {
+    index
+        .pieces_of(record)
+        .filter_map(|(_, piece)| if let What::Call(call) = &piece.what { Some(call.id) } else { None })
+}
+
+fn results_in<'a>(index: &'a Index, record: &'a Record) -> impl Iterator<Item = Symbol> + 'a {
+    index.pieces_of(record).filter_map(
+        |(_, piece)| {
+            if let What::Result(outcome) = &piece.what { Some(outcome.call) } else { None }
+        },
+    )
+}
+
+/// Records with calls whose result is not among the kept, and how many such calls each has.
+fn open_calls(index: &Index, assembled: &Assembled, set: &HashSet<u32>) -> HashMap<u32, usize> {
+    let answered = |call: Symbol| {
+        call != NONE && assembled.walk.results.get(&call).is_some_and(|(record, _)| set.contains(record))
+    };
+    let mut open = HashMap::new();
+    for number in set {
+        let Some(record) = index.record(*number) else { continue };
+        let count = calls_in(index, record).filter(|call| !answered(*call)).count();
+        if count > 0 {
+            open.insert(*number, count);
+        }
+    }
+    open
+}
+
+fn finish(
+    index: &Index,
+    assembled: &Assembled,
+    end: u32,
+    mut set: HashSet<u32>,
+    open: &HashMap<u32, usize>,
+    trimmed: usize,
+) -> Kept {
+    // In the middle a record with an open call goes, and with it the results of the calls that it also held.
+    let mut gone: HashSet<Symbol> = HashSet::new();
+    for number in open.keys() {
+        set.remove(number);
+        if let Some(record) = index.record(*number) {
+            gone.extend(calls_in(index, record));
+        }
+    }
+    if !gone.is_empty() {
+        set.retain(|number| {
+            let Some(record) = index.record(*number) else { return true };
+            let mut results = results_in(index, record).peekable();
+            results.peek().is_none() || !results.all(|call| gone.contains(&call))
+        });
+    }
+    let last = assembled.walk.chain.get(end as usize).copied();
+    let mut kept = Kept { trimmed, dropped: open.values().sum(), ..Kept::default() };
+    for stop in assembled.walk.all.iter().filter(|stop| stop.position <= end && set.contains(&stop.record)) {
+        if stop.on_chain {
+            kept.chain.push(stop.record);
+        }
+        kept.order.push(stop.record);
+    }
+    // The last record of the file is the one the agent goes on from: companions come before it, unless they hang on it.
+    if let Some(last) = last
+        && let Some(at) = kept.order.iter().position(|number| *number == last)
+    {
+        let before: Vec<u32> = kept
+            .order
+            .iter()
+            .skip(at + 1)
+            .copied()
+            .filter(|number| !hangs_on(&assembled.forest, *number, last))
+            .collect();
+        if !before.is_empty() {
+            kept.order.retain(|number| !before.contains(number));
+            let at = kept.order.iter().position(|number| *number == last).unwrap_or(kept.order.len());
+            kept.order.splice(at..at, before);
+        }
+    }
+    for number in &kept.order {
+        if let Some(parent) = assembled.forest.parent(*number)
+            && !set.contains(&parent)
+        {
+            kept.relinked.insert(*number, nearest(&assembled.forest, parent, &set));
+        }
+    }
+    kept.calls = calls_of(index, &set);
+    kept
+}
+
+fn hangs_on(forest: &Forest, record: u32, ancestor: u32) -> bool {
+    // Companions are a few steps from the chain; more than that is a circle.
+    std::iter::successors(Some(record), |record| forest.parent(*record)).take(10_000).any(|record| record == ancestor)
+}
+
+fn nearest(forest: &Forest, record: u32, set: &HashSet<u32>) -> u32 {
+    std::iter::successors(Some(record), |record| forest.parent(*record))
+        .take(10_000)
+        .find(|record| set.contains(record))
+        .unwrap_or(NONE)
+}

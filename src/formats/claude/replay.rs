@@ -1,0 +1,142 @@
+//! Playing a session back as lines of JSON.
+
+use serde_json::{Value, json};
+
+use super::Transcript;
+use super::index::{Record, Role, What};
+use super::steps::Mark;
+use crate::formats::ReplayTurn;
+use crate::model::{EventKind, Fact, Outcome, Place, Step, StepKind};
+use crate::store::ReadError;
+
+/// Keys that say where a record belongs, not what happened.
+const ENVELOPE: [&str; 16] = [
+    "uuid",
+    "parentUuid",
+    "logicalParentUuid",
+    "timestamp",
+    "sessionId",
+    "session_id",
+    "isSidechain",
+    "userType",
+    "entrypoint",
+    "cwd",
+    "gitBranch",
+    "version",
+    "slug",
+    "promptId",
+    "requestId",
+    "forkedFrom",
+];
+
+/// The line of one record: the record as it is without its envelope.
+pub(super) fn event(mut record: Value) -> Value {
+    if let Value::Object(fields) = &mut record {
+        for key in ENVELOPE {
+            fields.shift_remove(key);
+        }
+    }
+    record
+}
+
+/// Emits the lines of the steps from `from` to `to`.
+pub(super) fn replay(
+    transcript: &Transcript,
+    from: u32,
+    to: u32,
+    emit: &mut dyn FnMut(Value) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let assembled = &transcript.assembled;
+    let end = u32::try_from(assembled.walk.chain.len()).unwrap_or(u32::MAX);
+    for (at, (step, mark)) in assembled.session.steps.iter().zip(&assembled.marks).enumerate() {
+        if !(from..=to).contains(&step.number) {
+            continue;
+        }
+        let next = assembled.marks.get(at + 1).map_or(end, |mark| mark.position);
+        let texts = turn(transcript, step, mark, next, emit)?;
+        emit(last_line(transcript, step, &texts))?;
+    }
+    Ok(())
+}
+
+/// Emits the records of a turn and gives the agent's texts in it.
+fn turn(
+    transcript: &Transcript,
+    step: &Step,
+    mark: &Mark,
+    next: u32,
+    emit: &mut dyn FnMut(Value) -> Result<(), ReadError>,
+) -> Result<Vec<String>, ReadError> {
+    let (index, walk) = (&transcript.index, &transcript.assembled.walk);
+    let start = walk.all.partition_point(|stop| stop.position < mark.position);
+    let end = walk.all.partition_point(|stop| stop.position < next);
+    let mut texts = Vec::new();
+    for stop in walk.all.get(start..end).unwrap_or_default() {
+        let Some(record) = index.record(stop.record) else { continue };
+        let is_prompt = stop.record == mark.record && step.kind == StepKind::Prompt;
+        if is_prompt || !matches!(record.role, Role::User | Role::Assistant | Role::System) {
+            continue;
+        }
+        let read = transcript.read(Place { file: 0, record: stop.record, block: 0 })?;
+        collect_texts(transcript, record, &read.value, &mut texts);
+        let value = if read.value.is_null() { Value::String(read.raw) } else { event(read.value) };
+        emit(json!({"turn": step.number, "event": value}))?;
+    }
+    Ok(texts)
+}
+
+fn collect_texts(transcript: &Transcript, record: &Record, value: &Value, texts: &mut Vec<String>) {
+    if record.role != Role::Assistant {
+        return;
+    }
+    let content = value.get("message").and_then(|message| message.get("content"));
+    for (_, piece) in transcript.index.pieces_of(record).filter(|(_, piece)| matches!(piece.what, What::Text)) {
+        let text = match content {
+            Some(Value::String(text)) => Some(text.as_str()),
+            Some(content) => {
+                let block = content.get(usize::from(piece.block));
+                block.and_then(|block| block.as_str().or_else(|| block.get("text").and_then(Value::as_str)))
+            }
+            None => None,
+        };
+        texts.extend(text.map(str::to_owned));
+    }
+}
+
+/// The line that ends a turn.
+fn last_line(transcript: &Transcript, step: &Step, texts: &[String]) -> Value {
+    let session = &transcript.assembled.session;
+    if step.outcome == Outcome::Failed {
+        let failure =
+            session.events_of(step).iter().rev().filter(|event| event.kind == EventKind::Failure).find_map(|event| {
+                match &event.marker.as_ref()?.fact {
+                    Fact::Failure { code, message } => Some(json!({"code": code, "message": message})),
+                    _ => None,
+                }
+            });
+        return json!({"turn": step.number, "failure": failure});
+    }
+    let interrupted = match step.outcome {
+        Outcome::Interrupted => Some(true),
+        Outcome::Done => Some(false),
+        _ => None,
+    };
+    json!({
+        "turn": step.number,
+        "usage": step.usage,
+        "text": texts.join("\n"),
+        "conversation": session.id,
+        "interrupted": interrupted,
+    })
+}
+
+/// What of each step another recording can be compared with: its prompt. Questions have none.
+pub(super) fn turns(transcript: &Transcript) -> Vec<ReplayTurn> {
+    let steps = transcript.assembled.session.steps.iter();
+    steps
+        .map(|step| ReplayTurn {
+            prompt: if step.kind == StepKind::Prompt { transcript.prompt_of(step).ok() } else { None },
+            changes: None,
+        })
+        .collect()
+}

@@ -1,0 +1,252 @@
+//! The same file without a step and everything that came of it. What was abandoned before stays, and so does every byte
+//! that is not dropped.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Transcript;
+use super::chain::Stop;
+use super::index::{Flags, NONE, Role, Symbol, What};
+use super::kept::calls_in;
+use super::labels;
+use super::steps::{NOTHING_BEFORE, targets};
+use crate::formats::{Dropped, FileAction, FileActionKind, Refusal, Revert};
+use crate::model::{Event, EventKind, Place, StepKind, ToolState};
+use crate::store::{Piece, ReadError, Rewrite, SourceFile};
+
+pub(super) fn plan(transcript: &Transcript, number: u32) -> Result<Revert, Refusal> {
+    let step = transcript.step(number)?;
+    let place = transcript.place_of(number)?;
+    if let Some(reason) = &step.revert_refusal {
+        return Err(Refusal::Rule(reason.clone()));
+    }
+    let source = transcript.whole_source()?;
+    let (index, assembled) = (&transcript.index, &transcript.assembled);
+    let target = targets(index, &assembled.walk, &assembled.marks).get(place).and_then(|targets| targets.revert);
+    let Some(target) = target else { return Err(Refusal::Rule(NOTHING_BEFORE.to_owned())) };
+
+    let mut gone = dropped_records(transcript, target);
+    let mut warnings = Vec::new();
+    let target_record = assembled.walk.chain.get(target as usize).copied().unwrap_or(NONE);
+    let moved = (leaf_without(transcript, &gone) != Some(target_record)).then_some(target_record);
+    if let Some(moved) = moved {
+        let line = index.record(moved).map_or(0, |record| record.span.line);
+        warnings.push(format!(
+            "an abandoned branch or a late result is written after the record of line {line}: that record moves to the end, \
+             where the agent looks for the one to go on from"
+        ));
+        // A copy of it would stand before it and make it the copy.
+        gone.extend(duplicates_of(transcript, &HashSet::from([moved])));
+    }
+    Ok(Revert {
+        rewrite: rewrite(transcript, source, &gone, moved)?,
+        keeps_steps: number - 1,
+        dropped: dropped(transcript, target, &gone)?,
+        prefill: if step.kind == StepKind::Prompt { Some(transcript.prompt_of(step)?) } else { None },
+        warnings,
+    })
+}
+
+/// Records that go: what hangs on the chain after the target, and what is only about that.
+fn dropped_records(transcript: &Transcript, target: u32) -> HashSet<u32> {
+    let (index, assembled) = (&transcript.index, &transcript.assembled);
+    let walk = &assembled.walk;
+    let kept: HashSet<u32> = walk.chain.iter().take(target as usize + 1).copied().collect();
+    let Some(child) = walk.chain.get(target as usize + 1).copied() else { return HashSet::new() };
+    // Companions of what goes may hang on what stays.
+    let kept_companions = companions_of(transcript, target, &kept);
+    let mut roots: HashSet<u32> = HashSet::from([child]);
+    roots.extend(
+        walk.all
+            .iter()
+            .filter(|stop| !stop.on_chain && !kept_companions.contains(&stop.record))
+            .map(|stop| stop.record),
+    );
+    let stops = |record: u32| kept.contains(&record) || kept_companions.contains(&record) || roots.contains(&record);
+    let climbs = assembled.forest.climb(stops, |_| false);
+    let mut gone: HashSet<u32> = (0..)
+        .zip(&climbs)
+        .filter(|(_, climb)| climb.end.is_some_and(|end| roots.contains(&end)))
+        .map(|(number, _)| number)
+        .collect();
+
+    // Agents inside this file, started by calls that go.
+    let calls: HashSet<Symbol> =
+        gone.iter().filter_map(|number| index.record(*number)).flat_map(|record| calls_in(index, record)).collect();
+    for (call, members) in &assembled.agents.inlined {
+        if call.is_some_and(|call| call != NONE && calls.contains(&call)) {
+            gone.extend(members);
+        }
+    }
+    gone.extend(duplicates_of(transcript, &gone));
+
+    // Notes about what goes.
+    let first = gone.iter().min().copied().unwrap_or(NONE);
+    for (number, record) in (0..).zip(&index.records).filter(|(_, record)| record.role == Role::Loose) {
+        let refers = record.flags.has(Flags::REFERS) && index.find(record.logical).is_some_and(|to| gone.contains(&to));
+        if refers || (record.flags.has(Flags::BOOKKEEPING) && number > first) {
+            gone.insert(number);
+        }
+    }
+    gone
+}
+
+/// Companions that belong to the kept part of the chain.
+fn companions_of(transcript: &Transcript, target: u32, kept: &HashSet<u32>) -> HashSet<u32> {
+    let (index, walk) = (&transcript.index, &transcript.assembled.walk);
+    let records = || kept.iter().filter_map(|number| index.record(*number));
+    let messages: HashSet<Symbol> = records().map(|record| record.message).filter(|message| *message != NONE).collect();
+    let mut calls: HashSet<Symbol> = records().flat_map(|record| calls_in(index, record)).collect();
+    let beside = |stop: &&Stop| !stop.on_chain && stop.position <= target;
+    let mut found = HashSet::new();
+    for stop in walk.all.iter().filter(beside) {
+        let Some(record) = index.record(stop.record) else { continue };
+        if record.role == Role::Assistant && messages.contains(&record.message) {
+            found.insert(stop.record);
+            calls.extend(calls_in(index, record));
+        }
+    }
+    for stop in walk.all.iter().filter(beside) {
+        let Some(record) = index.record(stop.record) else { continue };
+        let answers = index
+            .pieces_of(record)
+            .any(|(_, piece)| matches!(&piece.what, What::Result(outcome) if calls.contains(&outcome.call)));
+        if record.role == Role::User && answers {
+            found.insert(stop.record);
+        }
+    }
+    found
+}
+
+fn duplicates_of(transcript: &Transcript, records: &HashSet<u32>) -> Vec<u32> {
+    let index = &transcript.index;
+    let copies = (0..).zip(&index.records).filter(|(_, record)| record.role == Role::Duplicate);
+    copies
+        .filter(|(_, record)| index.find(record.logical).is_some_and(|first| records.contains(&first)))
+        .map(|(number, _)| number)
+        .collect()
+}
+
+/// The record that the agent would go on from without the dropped ones.
+fn leaf_without(transcript: &Transcript, gone: &HashSet<u32>) -> Option<u32> {
+    let records = (0_u32..).zip(&transcript.index.records);
+    records
+        .filter(|(number, record)| record.role.can_lead() && !record.flags.has(Flags::SIDE) && !gone.contains(number))
+        .map(|(number, _)| number)
+        .last()
+}
+
+/// The file without the dropped records; `moved` goes to its end.
+fn rewrite(
+    transcript: &Transcript,
+    source: &Arc<SourceFile>,
+    gone: &HashSet<u32>,
+    moved: Option<u32>,
+) -> Result<Rewrite, ReadError> {
+    let records = &transcript.index.records;
+    let leaves =
+        |number: usize| u32::try_from(number).is_ok_and(|number| gone.contains(&number) || moved == Some(number));
+    let mut rewrite = Rewrite::new(Arc::clone(source));
+    let mut copied = 0;
+    for (number, record) in records.iter().enumerate().filter(|(number, _)| leaves(*number)) {
+        let span = record.span;
+        let next = records.get(number + 1);
+        // A record that stays before this one on the same line needs the line feed after both.
+        let shares = record.flags.has(Flags::SHARES_LINE) && number > 0 && !leaves(number - 1);
+        let end = match next {
+            Some(next) if !shares || next.span.line == span.line => next.span.offset,
+            None if !shares => source.len(),
+            _ => span.offset + u64::from(span.len),
+        };
+        rewrite.copy(copied, span.offset.saturating_sub(copied));
+        copied = end.max(copied);
+    }
+    rewrite.copy(copied, source.len().saturating_sub(copied));
+    if let Some(record) = moved.and_then(|moved| transcript.index.record(moved)) {
+        if !ends_line(&rewrite)? {
+            rewrite.push(b"\n");
+        }
+        rewrite.copy(record.span.offset, u64::from(record.span.len));
+        rewrite.push(b"\n");
+    }
+    Ok(rewrite)
+}
+
+/// Whether what is written so far ends with a line feed.
+fn ends_line(rewrite: &Rewrite) -> Result<bool, ReadError> {
+    Ok(match rewrite.pieces().last() {
+        None => true,
+        Some(Piece::New(bytes)) => bytes.last() == Some(&b'\n'),
+        Some(Piece::Copy { offset, len }) => {
+            rewrite.source().read_at(offset + len.saturating_sub(1), 1)?.first() == Some(&b'\n')
+        }
+    })
+}
+
+/// What the preview tells of the dropped part of the active branch.
+fn dropped(transcript: &Transcript, target: u32, gone: &HashSet<u32>) -> Result<Dropped, ReadError> {
+    let (index, assembled) = (&transcript.index, &transcript.assembled);
+    let mut dropped = Dropped::default();
+    let mut messages = HashSet::new();
+    for number in assembled.walk.chain.iter().skip(target as usize + 1) {
+        let Some(record) = index.record(*number) else { continue };
+        let counts = match record.role {
+            Role::User => true,
+            Role::Assistant => record.message == NONE || messages.insert(record.message),
+            _ => false,
+        };
+        dropped.messages += u64::from(counts);
+    }
+    let mut seen: HashMap<String, ()> = HashMap::new();
+    let last_turn = assembled.session.steps.last().map_or(0, |step| step.events.start);
+    for (at, event) in assembled.session.events.iter().enumerate() {
+        if !matches!(event.kind, EventKind::Tool | EventKind::Question) || !gone.contains(&event.place.record) {
+            continue;
+        }
+        let Some(tool) = &event.tool else { continue };
+        match tool.state {
+            ToolState::Pending if at >= last_turn => {
+                let pending = (tool.name.clone(), tool.call_id.clone());
+                if !dropped.pending_approvals.contains(&pending) {
+                    dropped.pending_approvals.push(pending);
+                }
+            }
+            ToolState::Done if matches!(tool.name.as_str(), "Edit" | "Write" | "MultiEdit" | "NotebookEdit") => {
+                if let Some(action) = file_action(transcript, event, tool.result)?
+                    && seen.insert(action.path.clone(), ()).is_none()
+                {
+                    dropped.file_actions.push(action);
+                }
+            }
+            ToolState::Done | ToolState::Failed if tool.name == "Bash" => {
+                let read = transcript.read(event.place)?;
+                let word = |key: &str| {
+                    input(&read.value, event.place.block)?.get(key)?.as_str().filter(|text| !text.is_empty())
+                };
+                let words = word("description").or_else(|| word("command")).unwrap_or(&event.label);
+                dropped.irreversible.push((tool.name.clone(), labels::line(words).into()));
+            }
+            _ => {}
+        }
+    }
+    Ok(dropped)
+}
+
+fn input(record: &Value, block: u16) -> Option<&Value> {
+    record.get("message")?.get("content")?.get(usize::from(block))?.get("input")
+}
+
+/// What takes an edit back. The first edit of a file says whether it was there before.
+fn file_action(transcript: &Transcript, event: &Event, result: Option<Place>) -> Result<Option<FileAction>, ReadError> {
+    let call = transcript.read(event.place)?;
+    let result = result.map(|place| transcript.read(place)).transpose()?;
+    let outcome = result.as_ref().and_then(|read| read.value.get("toolUseResult"));
+    let input = input(&call.value, event.place.block);
+    let text = |value: Option<&Value>, key: &str| value?.get(key)?.as_str().map(str::to_owned);
+    let path = text(input, "file_path").or_else(|| text(input, "notebook_path")).or_else(|| text(outcome, "filePath"));
+    let created = text(outcome, "type").as_deref() == Some("create");
+    let kind = if created { FileActionKind::Delete } else { FileActionKind::Restore };
+    Ok(path.map(|path| FileAction { path, kind }))
+}

@@ -1,0 +1,123 @@
+//! What holds for every fork and every revert, checked on whatever recording is given.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::open_path;
+use crate::formats::{Cut, Recording, Refusal};
+use crate::model::{EventKind, Session, Step};
+use crate::store::{Watch, write_new};
+
+/// Forks every step and reopens the fork.
+pub fn check_forks(recording: &dyn Recording, name: &str) {
+    let session = recording.session();
+    for step in &session.steps {
+        let fork = match recording.fork(Cut::After(step.number)) {
+            Ok(fork) => fork,
+            Err(Refusal::Rule(reason)) => {
+                assert!(step.fork_refusal.is_some() || reason.contains("without a result"), "{name}: {reason}");
+                continue;
+            }
+            Err(other) => panic!("{name}: {other}"),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let forked = reopen(&fork.rewrite, &fork.companions, folder.path(), &fork.file_name);
+        let context = format!("{name}: fork of step {}: {:?}", step.number, fork.warnings);
+        let copy = forked.session();
+        assert_eq!(copy.id, fork.session_id, "{context}");
+        assert_eq!(copy.steps.len(), fork.steps as usize, "{context}");
+        let trimmed = fork.warnings.iter().any(|warning| warning.contains("left out"));
+        if !trimmed {
+            // The turn of a prompt goes on over its questions; without any there are as many steps as wanted.
+            let questions =
+                session.steps.iter().skip(step.number as usize).take_while(|next| next.question_node_id.is_some());
+            let inside = if step.question_node_id.is_some() { 0 } else { questions.count() };
+            assert_eq!(fork.steps as usize, step.number as usize + inside, "{context}");
+            let last_of_copy = copy.head.as_ref();
+            if fork.warnings.is_empty() && step.question_node_id.is_none() {
+                assert_eq!(last_of_copy, step.fork_target.as_ref(), "{context}");
+            }
+        }
+        let whole = copy.steps.len() - 1;
+        for (at, (old, new)) in session.steps.iter().zip(&copy.steps).enumerate() {
+            same_step(old, new, &context);
+            if trimmed || (at == whole && old.question_node_id.is_some()) {
+                continue;
+            }
+            assert_eq!(old.usage, new.usage, "{context}");
+            assert_eq!(old.model, new.model, "{context}");
+            assert_eq!(kinds(session, old), kinds(copy, new), "{context}");
+        }
+        let records = copy.report.records;
+        assert_eq!((records.unknown, records.duplicate, records.unreadable, records.torn), (0, 0, 0, 0), "{context}");
+        if !session.steps.is_empty() && copy.steps.iter().all(|step| step.origin.is_none()) {
+            assert_eq!(
+                copy.parent.as_ref().map(|parent| parent.session_id.as_str()),
+                Some(session.id.as_str()),
+                "{context}"
+            );
+        }
+    }
+}
+
+fn same_step(old: &Step, new: &Step, context: &str) {
+    assert_eq!(old.number, new.number, "{context}");
+    assert_eq!(old.step_id, new.step_id, "{context}");
+    assert_eq!(old.kind, new.kind, "{context}");
+    assert_eq!(old.summary, new.summary, "{context}");
+    assert_eq!(old.tool_call_id, new.tool_call_id, "{context}");
+    assert_eq!(old.at, new.at, "{context}");
+    assert_eq!(old.origin, new.origin, "{context}");
+}
+
+/// Kinds of a step's events, without those of records outside the chain, which a fork does not have.
+fn kinds(session: &Session, step: &Step) -> Vec<EventKind> {
+    let loose = |event: &&crate::model::Event| {
+        !matches!(event.kind, EventKind::Unknown | EventKind::Unreadable)
+            && !event.label.starts_with("permission mode: ")
+    };
+    session.events_of(step).iter().filter(loose).map(|event| event.kind).collect()
+}
+
+/// Reverts every step and reopens the file.
+pub fn check_reverts(recording: &dyn Recording, name: &str) {
+    let session = recording.session();
+    for step in &session.steps {
+        let context = format!("{name}: revert of step {}", step.number);
+        let revert = match recording.revert(step.number) {
+            Ok(revert) => revert,
+            Err(Refusal::Rule(_)) => {
+                assert!(step.revert_refusal.is_some(), "{context}");
+                continue;
+            }
+            Err(other) => panic!("{context}: {other}"),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file_name = recording.files()[0].path().file_name().unwrap().to_string_lossy().into_owned();
+        let reverted = reopen(&revert.rewrite, &[], folder.path(), &file_name);
+        let left = reverted.session();
+        assert_eq!(left.steps.len(), step.number as usize - 1, "{context}");
+        assert_eq!(revert.keeps_steps, step.number - 1, "{context}");
+        assert_eq!(left.head, step.revert_target, "{context}");
+        for (old, new) in session.steps.iter().zip(&left.steps) {
+            same_step(old, new, &context);
+        }
+        assert_eq!(revert.prefill.is_some(), step.question_node_id.is_none(), "{context}");
+    }
+}
+
+fn reopen(
+    rewrite: &crate::store::Rewrite,
+    companions: &[(std::path::PathBuf, crate::store::Rewrite)],
+    folder: &Path,
+    file_name: &str,
+) -> Arc<dyn Recording> {
+    let path = folder.join(file_name);
+    write_new(&path, rewrite, Watch::none()).unwrap();
+    for (relative, rewrite) in companions {
+        let path = folder.join(relative);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        write_new(&path, rewrite, Watch::none()).unwrap();
+    }
+    open_path(&path)
+}
