@@ -7,6 +7,7 @@ mod inspector;
 mod notices;
 mod steps;
 pub mod theme;
+pub mod timeline;
 pub mod widgets;
 pub use crate::workspace::words;
 
