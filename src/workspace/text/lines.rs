@@ -1,35 +1,219 @@
-//! A text of any length as lines that can be drawn one by one.
+//! A text of any length as lines that can be drawn one by one, and what of it must not be drawn as it is.
 
-/// A text cut into lines; line `i` is a slice of it.
-#[derive(Clone, Debug, Default)]
+use std::borrow::Cow;
+
+/// Bytes of a line from which it is cut: a minified file is one line of megabytes.
+const LINE_BYTES: usize = 2_000;
+
+/// A text cut into lines for drawing: at line feeds, and where a line is long. Its lines together are the text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LongText {
     text: String,
-    /// Where each line starts.
+    /// Where each line starts. Texts are at most some 100 MB, so that u32 holds it.
     starts: Vec<u32>,
 }
 
 impl LongText {
-    pub fn new(text: &str) -> Self {
-        let mut starts = vec![0];
-        starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at as u32 + 1));
-        Self { text: text.to_owned(), starts }
+    pub fn new(text: impl Into<String>) -> Self {
+        let text: String = text.into();
+        let mut starts = Vec::new();
+        let mut from = 0;
+        for end in memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1).chain([text.len()]) {
+            cut(&text, from, end, &mut starts);
+            from = end;
+        }
+        starts.shrink_to_fit();
+        Self { text, starts }
     }
 
+    /// How many lines are drawn; a line feed at the end starts none.
     pub fn line_count(&self) -> usize {
         self.starts.len()
     }
 
-    pub fn line(&self, index: usize) -> &str {
-        let start = self.starts.get(index).map_or(self.text.len(), |start| *start as usize);
-        let end = self.starts.get(index + 1).map_or(self.text.len(), |start| *start as usize);
-        self.text.get(start..end).unwrap_or_default().trim_end_matches('\n')
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// A line as it can be drawn, without its line end. Empty past the end.
+    pub fn line(&self, index: usize) -> Cow<'_, str> {
+        let raw = self.raw_line(index);
+        let line = raw.strip_suffix('\n').unwrap_or(raw);
+        visible(line.strip_suffix('\r').unwrap_or(line))
+    }
+
+    /// A line as it is in the text, with its line end.
+    pub fn raw_line(&self, index: usize) -> &str {
+        let at = |index: usize| self.starts.get(index).map_or(self.text.len(), |start| *start as usize);
+        self.text.get(at(index)..at(index + 1)).unwrap_or_default()
+    }
+
+    /// Whether a line is the start of one of the text's own lines, not the rest of a long one.
+    pub fn is_start(&self, index: usize) -> bool {
+        let start = self.starts.get(index).map_or(0, |start| *start as usize);
+        start == 0 || self.text.as_bytes().get(start - 1) == Some(&b'\n')
+    }
+
+    /// The whole text as it was recorded, for copying; never drawn.
+    pub fn original(&self) -> &str {
+        &self.text
     }
 
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
+    /// Memory it holds, in bytes.
     pub fn bytes(&self) -> usize {
-        self.text.len() + self.starts.len() * 4
+        self.text.len() + self.starts.len() * size_of::<u32>()
+    }
+}
+
+/// Notes the starts of the pieces of the line in `from..end`.
+fn cut(text: &str, mut from: usize, end: usize, starts: &mut Vec<u32>) {
+    while from < end {
+        starts.push(from as u32);
+        if end - from <= LINE_BYTES + 2 {
+            return;
+        }
+        from = piece_end(text, from + LINE_BYTES);
+    }
+}
+
+/// The last place at or before `limit` where a character begins.
+fn piece_end(text: &str, mut limit: usize) -> usize {
+    while !text.is_char_boundary(limit) {
+        limit -= 1;
+    }
+    limit
+}
+
+/// The text with everything in it that is not seen, or changes how other text is seen, spelled out: control characters,
+/// terminal escapes, direction overrides, invisible characters. Tabs and line feeds stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let Some(first) = text.char_indices().find(|(_, character)| hidden(*character)).map(|(at, _)| at) else {
+        return Cow::Borrowed(text);
+    };
+    let (clean, rest) = text.split_at(first);
+    let mut shown = String::with_capacity(text.len() + 16);
+    shown.push_str(clean);
+    for character in rest.chars() {
+        match character {
+            '\u{1b}' => shown.push_str("⟨ESC⟩"),
+            '\0' => shown.push_str("⟨NUL⟩"),
+            '\r' => shown.push_str("⟨CR⟩"),
+            _ if hidden(character) => {
+                use std::fmt::Write;
+                let _ = write!(shown, "⟨U+{:04X}⟩", u32::from(character));
+            }
+            _ => shown.push(character),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn hidden(character: char) -> bool {
+    match character {
+        '\t' | '\n' => false,
+        ' '..='~' => false,
+        _ if character.is_control() => true,
+        // Direction marks, embeddings, overrides and isolates.
+        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' => true,
+        // Characters without width, separators, annotations; joiners stay, for scripts need them.
+        '\u{00ad}' | '\u{180e}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' => true,
+        '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
+        // Tags: a text can be hidden in them.
+        '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
+}
+
+/// The start of a text as one line that can be drawn: at most `limit` characters, longer ones end in an ellipsis.
+pub fn one_line(text: &str, limit: usize) -> String {
+    let mut line = String::new();
+    let mut count = 0;
+    'words: for word in text.split_whitespace() {
+        if count > 0 {
+            line.push(' ');
+            count += 1;
+        }
+        for character in word.chars() {
+            if count + 1 > limit {
+                line.pop();
+                line.push('…');
+                break 'words;
+            }
+            line.push(character);
+            count += 1;
+        }
+    }
+    visible(&line).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        let text = LongText::new(text);
+        (0..text.line_count()).map(|index| text.line(index).into_owned()).collect()
+    }
+
+    #[test]
+    fn lines_end_at_line_feeds_of_either_kind() {
+        assert_eq!(lines("a\nb\r\n\nc\n"), ["a", "b", "", "c"]);
+        assert_eq!(lines(""), Vec::<String>::new());
+        assert_eq!(lines("\n"), [""]);
+        assert_eq!(lines("10%\r20%"), ["10%⟨CR⟩20%"]);
+    }
+
+    #[test]
+    fn long_lines_are_cut_between_characters() {
+        let text = "é".repeat(3_000);
+        let long = LongText::new(format!("{text}\nend"));
+        assert_eq!(long.line_count(), 4);
+        assert_eq!(long.line(0).len(), 2_000);
+        assert_eq!((0..4).map(|index| long.is_start(index)).collect::<Vec<_>>(), [true, false, false, true]);
+        assert_eq!(long.line(0).into_owned() + &long.line(1) + &long.line(2), text);
+        assert_eq!(long.line(9), "");
+    }
+
+    #[test]
+    fn a_hundred_megabytes_are_cut_in_a_moment() {
+        let start = std::time::Instant::now();
+        let text = LongText::new("0123456789abcdef".repeat(6_000_000));
+        assert_eq!(text.line_count(), 48_000);
+        assert!(start.elapsed().as_secs() < 5);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_spelled_out_and_copied_as_it_was() {
+        assert_eq!(visible("\u{1b}[31mred\0"), "⟨ESC⟩[31mred⟨NUL⟩");
+        assert_eq!(visible("a\u{202e}b\u{2066}c\u{200b}"), "a⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩");
+        assert_eq!(visible("\u{85}\u{e0041}\u{feff}"), "⟨U+0085⟩⟨U+E0041⟩⟨U+FEFF⟩");
+        assert!(matches!(visible("tab\tand 日本語, وثّق, 👩\u{200d}💻"), Cow::Borrowed(_)));
+        assert_eq!(LongText::new("a\u{1b}b\r\n").original(), "a\u{1b}b\r\n");
+    }
+
+    #[test]
+    fn one_line_of_a_text_is_short() {
+        assert_eq!(one_line(" a\n\tb ", 10), "a b");
+        assert_eq!(one_line("abcdef", 6), "abcdef");
+        assert_eq!(one_line("abcdefg", 6), "abcde…");
+        assert_eq!(one_line(&"x".repeat(1_000_000), 6), "xxxxx…");
+    }
+
+    proptest! {
+        #[test]
+        fn the_lines_together_are_the_text(text in "([a-zé日\\r\\n]{0,40}|[é]{1900,2100}\\r?\\n?){0,12}") {
+            let long = LongText::new(text.as_str());
+            let whole: String = (0..long.line_count()).map(|index| long.raw_line(index)).collect();
+            prop_assert_eq!(whole, text);
+            for index in 0..long.line_count() {
+                prop_assert!(long.raw_line(index).len() <= LINE_BYTES + 2);
+            }
+        }
     }
 }

@@ -1,16 +1,29 @@
 //! Texts made ready to be drawn, away from the window's thread: cut into lines, parsed, made harmless.
 
+mod diff;
 mod lines;
+mod markdown;
+mod tool;
 
-pub use lines::LongText;
+pub use diff::{Diff, DiffLine, LineKind};
+pub use lines::{LongText, one_line, visible};
+pub use markdown::{Block, BlockKind, Markdown, Span};
+pub use tool::{Form, ToolText};
 
 use crate::formats::Body;
-use crate::model::Event;
+use crate::model::{Event, EventKind};
 
 /// The text of an event, ready to be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct EventText {
     pub text: LongText,
+    /// The same text as Markdown, where an agent wrote it and it is not too long.
+    pub markdown: Option<Markdown>,
+    /// Words in the text.
+    pub words: usize,
+    /// How the call is shown, for a tool call.
+    pub tool: Option<ToolText>,
+    /// A tool call's input as it was recorded, as compact JSON.
     pub input: Option<LongText>,
     pub output: Option<LongText>,
     pub attachments: Vec<String>,
@@ -18,12 +31,20 @@ pub struct EventText {
 
 impl EventText {
     /// Prepares what was read for an event.
-    pub fn prepare(_event: &Event, body: Body) -> Self {
+    pub fn prepare(event: &Event, body: Body) -> Self {
+        let says = matches!(event.kind, EventKind::Text | EventKind::Thinking);
+        let markdown = if says { Markdown::parse(&body.text) } else { None };
+        let words = if says { body.text.split_whitespace().count() } else { 0 };
+        let name = event.tool.as_ref().map_or("", |tool| tool.name.as_str());
+        let tool = body.input.as_deref().map(|input| ToolText::new(name, input));
         Self {
-            text: LongText::new(&body.text),
-            input: body.input.as_deref().map(LongText::new),
-            output: body.output.as_deref().map(LongText::new),
-            attachments: body.attachments,
+            text: LongText::new(body.text),
+            markdown,
+            words,
+            tool,
+            input: body.input.map(LongText::new),
+            output: body.output.filter(|output| !output.is_empty()).map(LongText::new),
+            attachments: body.attachments.iter().map(|attachment| one_line(attachment, 200)).collect(),
         }
     }
 
@@ -34,7 +55,10 @@ impl EventText {
 
     /// Memory it holds, in bytes.
     pub fn bytes(&self) -> usize {
-        self.text.bytes() + [&self.input, &self.output].into_iter().flatten().map(LongText::bytes).sum::<usize>()
+        let long = [&self.input, &self.output].into_iter().flatten().map(LongText::bytes).sum::<usize>();
+        let prepared =
+            self.markdown.as_ref().map_or(0, Markdown::bytes) + self.tool.as_ref().map_or(0, ToolText::bytes);
+        self.text.bytes() + long + prepared + self.attachments.iter().map(String::len).sum::<usize>()
     }
 }
 
