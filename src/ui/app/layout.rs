@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::{Align2, CentralPanel, Frame, Margin, Panel, Stroke, Ui};
 
 use super::super::theme::{self, Theme, space};
-use super::super::{Scene, dialogs, home, inspector, notices, steps};
+use super::super::{Scene, dialogs, home, inspector, notices, steps, timeline};
 use super::{App, bars};
 use crate::workspace::document::State;
 
@@ -58,6 +58,10 @@ impl App {
             reveal: self.workspace.reveal,
         };
         let side = |fill| Frame::new().fill(fill);
+        Panel::top("timeline")
+            .resizable(false)
+            .frame(side(theme.panel))
+            .show(ui, |ui| timeline::show(ui, &mut scene, &mut view.timeline));
         Panel::left("steps")
             .default_size(316.0)
             .size_range(200.0..=560.0)

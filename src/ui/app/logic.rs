@@ -120,5 +120,7 @@ impl App {
 
 impl super::DocumentView {
     /// The commands that are about how a panel shows the session.
-    fn run(&mut self, _command: Command, _session: &crate::model::Session) {}
+    fn run(&mut self, command: Command, session: &crate::model::Session) {
+        self.timeline.run(command, session);
+    }
 }

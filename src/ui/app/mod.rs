@@ -18,6 +18,7 @@ use egui::Context;
 use super::inspector::InspectorState;
 use super::steps::StepsState;
 use super::theme;
+use super::timeline::TimelineState;
 use crate::workspace::document::DocumentId;
 use crate::workspace::picker::{Complaints, Desktop, FilePicker};
 use crate::workspace::settings::{Settings, Theme};
@@ -55,6 +56,7 @@ pub struct WindowOptions {
 /// The panels' state for one document.
 #[derive(Default)]
 pub struct DocumentView {
+    pub timeline: TimelineState,
     pub steps: StepsState,
     pub inspector: InspectorState,
 }

@@ -8,6 +8,7 @@ use super::super::widgets::icons;
 use super::super::words;
 use crate::model::{ProblemKind, clock};
 use crate::workspace::command::Group;
+use crate::workspace::text::visible;
 use crate::workspace::{Command, Request, Workspace};
 
 fn list_height(ui: &Ui) -> f32 {
@@ -75,7 +76,7 @@ pub fn report(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut 
                     ProblemKind::Unreadable | ProblemKind::Torn | ProblemKind::Refused => theme.fallback,
                     _ => theme.weak,
                 };
-                ui.add(Label::new(RichText::new(crate::workspace::text::visible(&text)).color(colour)).truncate());
+                ui.add(Label::new(RichText::new(visible(&text)).color(colour)).truncate());
             }
         },
     );

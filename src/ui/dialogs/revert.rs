@@ -7,6 +7,7 @@ use super::super::words;
 use crate::actions::RevertPlan;
 use crate::formats::FileActionKind;
 use crate::workspace::document::DocumentId;
+use crate::workspace::text::visible;
 use crate::workspace::{Request, Workspace};
 
 /// Longer prompts are shown this far; the whole of them is copied.
@@ -144,5 +145,5 @@ fn dropped_prompt(ui: &mut Ui, theme: &Theme, prompt: &str, requests: &mut Vec<R
     if end < prompt.len() {
         shown.push('…');
     }
-    ui.add(Label::new(RichText::new(crate::workspace::text::visible(&shown)).color(theme.text)).wrap());
+    ui.add(Label::new(RichText::new(visible(&shown)).color(theme.text)).wrap());
 }

@@ -13,6 +13,7 @@ use super::widgets::virtual_list::{Rows, VirtualList};
 use super::words;
 use crate::model::{Outcome, Session, Step, StepKind};
 use crate::workspace::Request;
+use crate::workspace::text::visible;
 
 const NUMBER_PX: f32 = 36.0;
 const ICON_PX: f32 = 18.0;
@@ -142,8 +143,7 @@ fn draw(ui: &mut Ui, scene: &Scene<'_>, step: &Step, chips: &[Chip], selected: b
     painter.text(time, Align2::RIGHT_CENTER, words::time(step.at), theme::small(), quiet);
     let text_left = rect.left() + NUMBER_PX + ICON_PX + 2.0;
     let room = rect.right() - TIME_PX - space::S - text_left;
-    let mut job =
-        LayoutJob::simple_singleline(crate::workspace::text::visible(&step.summary), theme::base(), theme.text);
+    let mut job = LayoutJob::simple_singleline(visible(&step.summary).into_owned(), theme::base(), theme.text);
     job.wrap = TextWrapping::truncate_at_width(room.max(20.0));
     let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
     let cut = galley.elided;
@@ -160,7 +160,7 @@ fn draw(ui: &mut Ui, scene: &Scene<'_>, step: &Step, chips: &[Chip], selected: b
         top += CHIPS_PX;
     }
     if step.outcome == Outcome::Interrupted || step.outcome == Outcome::Pending || cut {
-        let outcome = format!("{}\n{}", crate::workspace::text::visible(&step.summary), step.outcome.word());
+        let outcome = format!("{}\n{}", visible(&step.summary), step.outcome.word());
         return response.on_hover_text(outcome);
     }
     response

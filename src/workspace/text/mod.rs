@@ -48,6 +48,16 @@ impl EventText {
         }
     }
 
+    /// A record as it stands in its file: JSON on several lines, anything else as it is.
+    pub fn raw(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let pretty = serde_json::from_str::<serde_json::Value>(&text)
+            .and_then(|value| serde_json::to_string_pretty(&value))
+            // Deeper than JSON may be nested, or damaged: as it stands.
+            .unwrap_or_else(|_| text.into_owned());
+        Self { text: LongText::new(pretty), ..Self::default() }
+    }
+
     /// A text with nothing around it, such as a prompt.
     pub fn plain(text: &str) -> Self {
         Self { text: LongText::new(text), ..Self::default() }
@@ -59,19 +69,5 @@ impl EventText {
         let prepared =
             self.markdown.as_ref().map_or(0, Markdown::bytes) + self.tool.as_ref().map_or(0, ToolText::bytes);
         self.text.bytes() + long + prepared + self.attachments.iter().map(String::len).sum::<usize>()
-    }
-}
-
-pub fn visible(text: &str) -> String {
-    text.to_owned()
-}
-impl EventText {
-    pub fn raw(bytes: &[u8]) -> Self {
-        Self::plain(&String::from_utf8_lossy(bytes))
-    }
-}
-impl LongText {
-    pub fn original(&self) -> &str {
-        self.as_str()
     }
 }
