@@ -1,10 +1,10 @@
 //! What the pointer and the keys do to the view: wheel, panning, the brush on the line of the whole session.
 
-use egui::{CursorIcon, EventFilter, Key, Modifiers, Pos2, Response, Role, Sense, Ui, WidgetInfo};
+use egui::{CursorIcon, EventFilter, Key, Modifiers, PointerButton, Pos2, Response, Role, Sense, Ui, WidgetInfo};
 
 use super::chart::Chart;
 use super::frame::Frame;
-use crate::ui::widgets::time_axis::View;
+use crate::ui::widgets::time_axis::{Scale, View};
 
 /// How near to an edge of the brush the pointer takes hold of it.
 const EDGE_PX: f64 = 5.0;
@@ -51,7 +51,7 @@ pub fn wheel(ui: &Ui, frame: &Frame, chart: &mut Chart) {
 
 /// Dragging in the lanes pans.
 pub fn pan(ui: &Ui, response: &Response, chart: &mut Chart) {
-    if response.dragged() && !chart.is_whole() {
+    if response.dragged_by(PointerButton::Primary) && !chart.is_whole() {
         chart.pan(-f64::from(response.drag_delta().x));
         ui.set_cursor_icon(CursorIcon::Grabbing);
     }
@@ -105,7 +105,13 @@ pub fn density(ui: &Ui, frame: &Frame, chart: &mut Chart, drag: &mut Option<Drag
         chart.pan_to(start);
     }
     cursor(ui, &response, drag.or_else(|| response.hover_pos().map(|at| hold(chart, x_of(at)))), chart);
-    response.on_hover_text("Drag to choose what is shown below, double click to show the whole session");
+    let height = match chart.axis.scale() {
+        Scale::Time => "how much is recorded",
+        Scale::Step => "how much is marked",
+    };
+    response.on_hover_ui(|ui| {
+        ui.label(format!("Height: {height}. Drag to choose what is shown below, double click to show all"));
+    });
 }
 
 fn cursor(ui: &Ui, response: &Response, drag: Option<Drag>, chart: &Chart) {

@@ -14,9 +14,8 @@ const NEAREST_PX: f64 = 13.0;
 pub const MARK_HALF_PX: f64 = 7.0;
 const ICON_PX: f64 = 12.0;
 const DIGIT_PX: f64 = 6.6;
-/// Steps that begin nearer to each other than this become a cluster, which takes in what begins within the second.
+/// Steps that begin nearer to each other than this become a cluster.
 const NEAREST_STEPS_PX: f64 = THINNEST_PX + 2.0;
-const STEP_CLUSTER_PX: f64 = 46.0;
 /// In a cluster of more steps than this nobody looks for one that would be wide enough for a bar of its own.
 const STEPS_LOOKED_AT: usize = 64;
 /// Clusters are formed from multiples of this, so that panning does not regroup them.
@@ -132,6 +131,9 @@ fn bars(axis: &Axis, plot: Plot) -> Vec<Bar> {
     let span = |step: usize| axis.step_span(step).map(|(start, end)| (plot.x(start), plot.x(end)));
     let next_start = |step: usize| span(step + 1).map_or(f64::INFINITY, |(start, _)| start);
     let end = axis.steps_before(plot.view.end.next_up());
+    // As wide as its words: `104–119`.
+    let digits = end.max(1).ilog10() + 1;
+    let cluster_px = f64::from(2 * digits + 1) * DIGIT_PX + 10.0;
     let mut bars = Vec::new();
     // The step that is going on where clusters begin to be formed.
     let mut step = axis.steps_before(plot.formed_from()).saturating_sub(1);
@@ -139,7 +141,7 @@ fn bars(axis: &Axis, plot: Plot) -> Vec<Bar> {
         let Some((start, mut right)) = span(step) else { break };
         let mut last = step;
         if next_start(step) - start < NEAREST_STEPS_PX {
-            let within = axis.steps_before(plot.position(start + STEP_CLUSTER_PX)).max(step + 1);
+            let within = axis.steps_before(plot.position(start + cluster_px)).max(step + 1);
             let is_thin =
                 |step: usize| next_start(step) - span(step).map_or(start, |(left, _)| left) < NEAREST_STEPS_PX;
             last = if within - step > STEPS_LOOKED_AT {
@@ -255,9 +257,23 @@ impl Density {
                 amount
             })
             .collect();
-        let most = amounts.iter().copied().max().unwrap_or(0).max(1) as f32;
+        let amounts = smooth(&amounts);
+        let most = amounts.iter().copied().fold(1e-6, f32::max);
         // The root shows the few beside the many.
-        let columns = amounts.into_iter().map(|amount| (amount as f32 / most).sqrt()).collect();
+        let columns = amounts.into_iter().map(|amount| (amount / most).sqrt()).collect();
         Self { fold: axis.fold(), view: Some(view), columns }
     }
+}
+
+/// Spreads each amount over its neighbours, so that few events make hills and not needles.
+fn smooth(amounts: &[usize]) -> Vec<f32> {
+    const WEIGHTS: [f32; 7] = [1.0, 2.0, 3.0, 4.0, 3.0, 2.0, 1.0];
+    let around = |middle: usize| {
+        let weighted = WEIGHTS.iter().zip(middle..).filter_map(|(weight, index)| {
+            let amount = amounts.get(index.checked_sub(WEIGHTS.len() / 2)?)?;
+            Some(weight * *amount as f32)
+        });
+        weighted.sum()
+    };
+    (0..amounts.len()).map(around).collect()
 }

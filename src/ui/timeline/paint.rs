@@ -8,7 +8,7 @@ use super::frame::Frame;
 use super::lanes::{Lane, Marks};
 use super::layout::{Bar, COLUMN_PX, Mark, short_count};
 use super::words;
-use crate::model::Session;
+use crate::model::{Session, Step, StepKind};
 use crate::ui::theme::{self, Theme, size, space};
 use crate::ui::widgets::icons::{self, Icon};
 
@@ -17,6 +17,8 @@ const ICON_PX: f32 = 12.0;
 /// Left of the words in the gutter.
 const INDENT_PX: f32 = 10.0;
 const ZIGZAG_PX: f32 = 8.0;
+/// So far right of its place a label is written when its place is taken.
+const PUSHED_PX: f32 = 40.0;
 
 /// What the strip shows beside its layout.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,7 +50,9 @@ impl Brush<'_> {
         self.density();
         self.lane_lines();
         // Marks at the ends reach out of their lanes by half an icon.
-        let clipped = self.painter.with_clip_rect(self.frame.lanes.expand2(vec2(space::S, 0.0)));
+        let mut seen = self.frame.lanes.expand2(vec2(space::S, 0.0));
+        seen.max.x = self.frame.outer.right();
+        let clipped = self.painter.with_clip_rect(seen);
         let inner = Brush { painter: &clipped, ..*self };
         inner.cuts();
         self.chart.layout().bars.iter().for_each(|bar| inner.bar(bar));
@@ -151,22 +155,32 @@ impl Brush<'_> {
             self.theme.agent
         };
         self.painter.rect(rect, BAR_RADIUS, fill, Stroke::new(1.0, edge), StrokeKind::Inside);
-        let middle = rect.center().y;
         if !is_one {
             let text = format!("{}–{}", bar.first, bar.last);
             self.fitting(&text, rect.shrink2(vec2(3.0, 0.0)), Align2::CENTER_CENTER);
             return;
         }
-        // The icon stays in sight when the bar begins left of it.
-        let left = rect.left().max(self.frame.lanes.left());
-        let icon_px = 11.0;
-        if rect.right() - left >= icon_px + 4.0
-            && let Some(step) = self.session.step(bar.first)
-        {
-            let at = pos2(left + 4.0 + icon_px / 2.0, middle);
-            icons::paint(self.painter, Icon::of_step(step.kind), at, icon_px, self.theme.step(step.kind));
-            let room = Rect::from_min_max(pos2(left + icon_px + 8.0, rect.top()), rect.max - vec2(3.0, 0.0));
-            self.fitting(&bar.first.to_string(), room, Align2::LEFT_CENTER);
+        if let Some(step) = self.session.step(bar.first) {
+            self.step_sign(step, rect);
+        }
+    }
+
+    /// Kind and number of a step in its bar, as far as there is room.
+    fn step_sign(&self, step: &Step, rect: Rect) {
+        const SIDE_PX: f32 = 11.0;
+        // The sign stays in sight when the bar begins left of it.
+        let left = rect.left().max(self.frame.lanes.left()) + 3.0;
+        let room = Rect::from_min_max(pos2(left, rect.top()), rect.max - vec2(2.0, 0.0));
+        let number = step.number.to_string();
+        let beside = room.with_min_x(left + SIDE_PX + 3.0);
+        let has_both = self.fitting(&number, beside, Align2::LEFT_CENTER);
+        // A prompt is what a step is unless something says otherwise: its number says more than its sign.
+        if !has_both && step.kind == StepKind::Prompt && self.fitting(&number, room, Align2::CENTER_CENTER) {
+            return;
+        }
+        if room.width() >= SIDE_PX - 1.0 {
+            let at = pos2(left + SIDE_PX / 2.0, rect.center().y);
+            icons::paint(self.painter, Icon::of_step(step.kind), at, SIDE_PX, self.theme.step(step.kind));
         }
     }
 
@@ -174,16 +188,18 @@ impl Brush<'_> {
         self.sight.hovered == Some(rect)
     }
 
-    /// A text where it fits, nothing where it does not.
-    fn fitting(&self, text: &str, room: Rect, anchor: Align2) {
+    /// A text where it fits, nothing where it does not; says which.
+    fn fitting(&self, text: &str, room: Rect, anchor: Align2) -> bool {
         if room.width() < 5.0 {
-            return;
+            return false;
         }
         let galley = self.painter.layout_no_wrap(text.to_owned(), theme::small(), self.theme.text);
-        if galley.size().x <= room.width() {
+        let fits = galley.size().x <= room.width();
+        if fits {
             let at = anchor.align_size_within_rect(galley.size(), room).min;
             self.painter.galley(at, galley, self.theme.text);
         }
+        fits
     }
 
     fn mark(&self, index: usize, lane: Lane, mark: &Mark) {
@@ -238,36 +254,50 @@ impl Brush<'_> {
     /// The row under the lanes: lengths of pauses first, then what of the axis and of the empty lanes has room.
     fn labels(&self) {
         let row = self.frame.ticks;
-        let middle = row.center().y;
-        let mut taken: Vec<Rangef> = Vec::new();
-        let absent = words::absent(self.chart.empty_lanes());
+        let mut words = Words { brush: self, taken: Vec::new() };
+        let absent = words::absent(self.session, self.chart.empty_lanes());
         if !absent.is_empty() {
-            let rect = self.word(pos2(row.right(), middle), Align2::RIGHT_CENTER, absent, self.theme.weak);
-            taken.push(rect.x_range().expand(space::M));
+            let at = pos2(row.right(), row.center().y);
+            let rect = self.word(at, Align2::RIGHT_CENTER, absent, self.theme.weak);
+            words.taken.push(rect.x_range().expand(space::M));
         }
-        let mut put = |text: String, x: f32, anchor: Align2, colour| {
-            let galley = self.painter.layout_no_wrap(text, theme::small(), colour);
-            let rect = anchor.anchor_size(pos2(x, middle), galley.size());
-            let range = rect.x_range().expand(space::XS);
-            let fits = rect.left() >= row.left() - space::S && rect.right() <= row.right() + space::S;
-            let is_free = taken.iter().all(|other| other.max < range.min || other.min > range.max);
-            if fits && is_free {
-                self.painter.galley(rect.min, galley, colour);
-                taken.push(range);
-            }
-            fits && is_free
-        };
         for cut in &self.chart.layout().cuts {
             let x = self.frame.cut(cut).center().x;
-            put(words::pause(cut.gap.ms), x, Align2::CENTER_CENTER, self.theme.weak);
+            words.put(words::pause(cut.gap.ms), x, Align2::CENTER_CENTER, self.theme.weak);
         }
         for (x, label) in &self.chart.layout().ticks {
             let x = self.frame.x(*x);
-            if put(label.clone(), x + 3.0, Align2::LEFT_CENTER, self.theme.faint) {
+            // What begins behind a cut is written behind the cut's own words.
+            let free = words.taken.iter().find(|range| range.contains(x + 3.0)).map_or(x, |range| range.max);
+            let fits = free - x <= PUSHED_PX;
+            if fits && words.put(label.clone(), free + 3.0, Align2::LEFT_CENTER, self.theme.faint) {
                 let y = Rangef::new(row.top(), row.top() + 6.0);
                 self.painter.vline(self.crisp(x), y, Stroke::new(1.0, self.theme.faint));
             }
         }
+    }
+}
+
+/// Words in the row under the lanes, none over another.
+struct Words<'a> {
+    brush: &'a Brush<'a>,
+    taken: Vec<Rangef>,
+}
+
+impl Words<'_> {
+    /// Writes a text if there is room for it; says whether there was.
+    fn put(&mut self, text: String, x: f32, anchor: Align2, colour: egui::Color32) -> bool {
+        let (painter, row) = (self.brush.painter, self.brush.frame.ticks);
+        let galley = painter.layout_no_wrap(text, theme::small(), colour);
+        let rect = anchor.anchor_size(pos2(x, row.center().y), galley.size());
+        let range = rect.x_range().expand(2.0);
+        let fits = rect.left() >= row.left() - space::S && rect.right() <= row.right() + space::S;
+        let is_free = self.taken.iter().all(|other| other.max < range.min || other.min > range.max);
+        if fits && is_free {
+            painter.galley(rect.min, galley, colour);
+            self.taken.push(range);
+        }
+        fits && is_free
     }
 }
 

@@ -38,7 +38,8 @@ pub fn show(ui: &Ui, scene: &mut Scene<'_>, chart: &mut Chart, frame: &Frame, ba
         response.on_hover_ui_at_pointer(|ui| show_tip(ui, theme, &tip(session, chart, &target)));
     }
     if background.clicked()
-        && let Some(at) = background.interact_pointer_pos()
+        // A click by key has no place of its own.
+        && let Some(at) = background.interact_pointer_pos().filter(|at| frame.lanes.contains(*at))
     {
         click = frame.target_at(chart.layout(), at).map(|target| act_on(&target)).or_else(|| {
             let step = chart.axis.nearest_step(chart.plot().position(frame.layout_x(at.x)))?;

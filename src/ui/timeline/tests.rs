@@ -1,10 +1,12 @@
+mod clusters;
 mod fixture;
 
 use egui::{Event, Key, Modifiers, Pos2, Theme, pos2, vec2};
 use egui_kittest::Harness;
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::Queryable;
 
 use crate::model::{Decision, StepKind};
+use crate::workspace::player::Player;
 use crate::workspace::{Command, Request};
 use fixture::{App, approval, empty, event, long, step, story, window};
 
@@ -33,15 +35,15 @@ fn events_asked_for(harness: &Harness<'_, App>) -> Vec<usize> {
 
 fn drag(harness: &mut Harness<'_, App>, from: Pos2, to: Pos2) {
     harness.hover_at(from);
-    harness.run();
+    harness.run_steps(3);
     harness.drag_at(from);
-    harness.run();
+    harness.run_steps(3);
     for part in [0.3, 0.6, 1.0] {
         harness.hover_at(from + (to - from) * part);
-        harness.run();
+        harness.run_steps(3);
     }
     harness.drop_at(to);
-    harness.run();
+    harness.run_steps(3);
 }
 
 #[test]
@@ -133,16 +135,15 @@ fn the_value_says_what_is_seen_and_commands_change_it() {
 #[test]
 fn the_scale_is_changed_by_command_and_by_its_switch() {
     let mut harness = window(story(), SIZE, Theme::Dark);
-    assert!(harness.query_by_label_contains("idle 48 min, cut").is_none());
-    assert!(harness.query_by_value("idle 48 min, cut").is_some());
+    assert!(harness.query_by_label("idle 48 min, cut").is_some());
     run(&mut harness, Command::TimelineScale);
-    assert!(harness.query_by_value("idle 48 min, cut").is_none());
+    assert!(harness.query_by_label("idle 48 min, cut").is_none());
     harness.get_by_label("Time scale").click();
     harness.run();
-    assert!(harness.query_by_value("idle 48 min, cut").is_some());
+    assert!(harness.query_by_label("idle 48 min, cut").is_some());
     harness.get_by_label("Step scale").click();
     harness.run();
-    assert!(harness.query_by_value("idle 48 min, cut").is_none());
+    assert!(harness.query_by_label("idle 48 min, cut").is_none());
     assert!(harness.state().requests.is_empty());
 }
 
@@ -188,6 +189,7 @@ fn the_brush_chooses_what_is_seen_and_a_double_click_everything() {
     let at = |part: f32| pos2(line.left() + line.width() * part, line.center().y);
     drag(&mut harness, at(0.5), at(0.75));
     let brushed = value(&harness);
+
     assert!(brushed.starts_with("steps 9 to 14"), "{brushed}");
     // Its middle moves it, its edge resizes it.
     drag(&mut harness, at(0.6), at(0.35));
@@ -216,7 +218,7 @@ fn the_wheel_zooms_about_the_pointer_and_pans_sideways() {
             source: egui::MouseWheelSource::Unknown,
             modifiers,
         });
-        harness.run();
+        harness.run_steps(20);
     };
     harness.hover_at(bar.center());
     harness.run();
@@ -291,6 +293,25 @@ fn a_hundred_thousand_events_are_clustered_and_cost_no_more() {
     }
     assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
     assert!(harness.query_all_by_label_contains(", prompt, ").count() > 1);
+}
+
+#[test]
+fn the_view_follows_a_replay() {
+    let mut harness = window(story(), SIZE, Theme::Light);
+    (0..6).for_each(|_| run(&mut harness, Command::TimelineZoomIn));
+    let app = harness.state_mut();
+    let events = app.session().events.len();
+    let start = app.session().steps[8].events.start;
+    app.document.player = Some(Player::new(9, start..events));
+    harness.run();
+    assert!(harness.query_by_label_contains("step 9, prompt").is_some());
+    for _ in start..events {
+        if let Some(player) = &mut harness.state_mut().document.player {
+            player.next_event();
+        }
+        harness.run();
+    }
+    assert!(harness.query_by_label_contains("step 18, prompt").is_some());
 }
 
 fn run_without_copy(harness: &mut Harness<'_, App>, command: Command) {

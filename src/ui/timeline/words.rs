@@ -186,7 +186,8 @@ pub fn value(session: &Session, layout: &Layout, selected: Option<u32>) -> Strin
     parts.join(", ")
 }
 
-/// Which lanes are folded away: `no fallbacks, no failures`.
-pub fn absent(lanes: impl Iterator<Item = Lane>) -> String {
-    lanes.map(Lane::absent).collect::<Vec<_>>().join(", ")
+/// What there is none of, and which lanes are folded away for that: `no fallbacks, no failures`.
+pub fn absent(session: &Session, lanes: impl Iterator<Item = Lane>) -> String {
+    let steps = session.steps.is_empty().then_some("no steps");
+    steps.into_iter().chain(lanes.map(Lane::absent)).collect::<Vec<_>>().join(", ")
 }

@@ -283,6 +283,7 @@ pub fn window(session: Session, size: impl Into<Vec2>, theme: egui::Theme) -> Ha
     let mut harness = Harness::builder()
         .with_size(size)
         .with_theme(theme)
+        .with_step_dt(1.0 / 60.0)
         .with_context_setup(theme::install)
         .build_ui_state(|ui, app: &mut App| app.show(ui), App::new(session));
     harness.run();
