@@ -22,6 +22,9 @@ use crate::store::{Framing, ReadError, SourceFile, Span};
 /// A turn's text is searched for a question only up to this size; questions are short and at its end.
 const MAX_ASKING_BYTES: u64 = 16 * 1024 * 1024;
 
+/// Choices of a question that its marker holds.
+const MAX_CHOICES: usize = 64;
+
 /// All that is kept of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
@@ -233,7 +236,12 @@ impl Journal {
             marker: Some(Box::new(Marker::recorded(
                 Fact::Question {
                     question: super::labels::shorten(&question.question),
-                    options: question.choices,
+                    options: question
+                        .choices
+                        .iter()
+                        .take(MAX_CHOICES)
+                        .map(|choice| super::labels::shorten(choice))
+                        .collect(),
                     answers: Vec::new(),
                     state: QuestionState::Pending,
                 },

@@ -86,7 +86,9 @@ pub fn fact(entry: &Entry<'_>) -> Option<Fact> {
                 _ => SubagentStatus::Started,
             },
         },
-        Kind::WorkspaceCommits => Fact::Commits { commits: commits(entry), unavailable: entry.unavailable() },
+        Kind::WorkspaceCommits => {
+            Fact::Commits { commits: commits(entry), unavailable: entry.unavailable().as_deref().map(shorten) }
+        }
         Kind::DispatchFinished => return dispatch(entry),
         Kind::Workflow => return gate(entry),
         _ => return None,
