@@ -7,7 +7,7 @@ use egui::{Context, ThemePreference, ViewportCommand};
 use super::{App, keys};
 use crate::store::now;
 use crate::workspace::settings::Theme;
-use crate::workspace::{Command, Request};
+use crate::workspace::{Command, Request, Workspace};
 
 /// Messages are taken in for at most this long a frame.
 const DRAIN_BUDGET: Duration = Duration::from_millis(4);
@@ -94,10 +94,7 @@ impl App {
         if (context.zoom_factor() - self.workspace.settings.zoom).abs() > f32::EPSILON {
             context.set_zoom_factor(self.workspace.settings.zoom);
         }
-        let title = match self.workspace.active() {
-            Some(document) => format!("{} · Stepline", document.name()),
-            None => "Stepline".to_owned(),
-        };
+        let title = title(&self.workspace);
         if title != self.title {
             context.send_viewport_cmd(ViewportCommand::Title(title.clone()));
             self.title = title;
@@ -116,6 +113,14 @@ impl App {
         }
         self.views.retain(|id, _| self.workspace.document(*id).is_some());
     }
+}
+
+/// What the window is called: the step that is selected and the file, so that a task list and a screen reader say both.
+fn title(workspace: &Workspace) -> String {
+    let Some(document) = workspace.active() else { return "Stepline".to_owned() };
+    let step = document.selected_step().zip(document.session());
+    let step = step.map(|(step, session)| format!("Step {} of {} · ", step.number, session.steps.len()));
+    format!("{}{} · Stepline", step.unwrap_or_default(), document.name())
 }
 
 impl super::DocumentView {

@@ -3,7 +3,7 @@
 mod lists;
 mod revert;
 
-use egui::{Context, Id, Modal, RichText, Ui};
+use egui::{Context, Frame, Id, Modal, RichText, Ui};
 
 use super::theme::{self, Theme, size, space};
 use super::words;
@@ -15,7 +15,7 @@ const WIDTH: f32 = 640.0;
 /// Draws the dialog that is open, if one is. Escape and a click beside it close it.
 pub fn show(context: &Context, theme: &Theme, workspace: &mut Workspace, requests: &mut Vec<Request>) {
     let Some(mut dialog) = workspace.dialog.take() else { return };
-    let modal = Modal::new(Id::unique("dialog")).show(context, |ui| {
+    let modal = Modal::new(Id::unique("dialog")).frame(Frame::window(&context.global_style())).show(context, |ui| {
         ui.set_width(WIDTH.min(context.content_rect().width() - 80.0));
         match &mut dialog {
             Dialog::Revert { plan, step_number, document } => {

@@ -81,8 +81,13 @@ pub fn show(
     });
 }
 
+/// The button that has the focus at first: a hasty Enter changes nothing.
 fn cancel(ui: &mut Ui, requests: &mut Vec<Request>) {
-    if ui.button("Cancel").clicked() {
+    let button = ui.button("Cancel");
+    if ui.memory(|memory| memory.focused().is_none()) {
+        button.request_focus();
+    }
+    if button.clicked() {
         requests.push(Request::CloseDialog);
     }
 }
