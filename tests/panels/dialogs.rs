@@ -1,0 +1,80 @@
+//! The empty window, what did not open, the sheets.
+
+use egui::Key;
+
+use super::*;
+
+#[test]
+fn the_empty_window_says_what_it_opens() {
+    let mut window = Window::open(&[], [1000.0, 700.0]);
+    assert!(window.shows("Open a recorded session"));
+    assert!(window.shows("Claude Code sessions on this machine"));
+    assert!(window.shows("None found"));
+    window.press(Key::Questionmark);
+    assert!(window.shows("Keyboard shortcuts"));
+    window.press(Key::Escape);
+}
+
+#[test]
+fn sessions_on_this_machine_are_found_and_open() {
+    let window = Window::open(&[], [1000.0, 700.0]);
+    let project = window.path("projects/-home-ada-shop");
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::write(project.join("5f0c2a9e-3b7d-4c1a-9e2f-7d1b6a4c8e10.jsonl"), sample()).unwrap();
+    let found = stepline::workspace::found::find_sessions(&window.path("projects"), &stepline::formats::first_prompt);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].title, "Create a cart module and a test for it");
+    assert_eq!(found[0].project, "-home-ada-shop");
+}
+
+#[test]
+fn without_a_dialog_service_there_is_a_field_for_the_path() {
+    let mut window = Window::open(&[], [1000.0, 700.0]);
+    std::fs::write(window.path("cart.jsonl"), sample()).unwrap();
+    window.harness.key_press_modifiers(egui::Modifiers::COMMAND, Key::O);
+    window.wait_for("the sentence", |window| window.shows("There is no file dialog on this desktop"));
+    window.settle();
+    let path = window.path("cart.jsonl").display().to_string();
+    window.harness.get_by_role(egui::accesskit::Role::TextInput).type_text(&path);
+    window.harness.run_steps(3);
+    window.press(Key::Enter);
+    window.wait_for("the session", |window| window.selected() == Some(1));
+}
+
+#[test]
+fn a_file_of_no_known_format_gets_a_sentence_and_a_way_on() {
+    let mut window = Window::open(&[("notes.txt", b"only words".to_vec())], [1000.0, 700.0]);
+    assert!(window.shows("notes.txt did not open"));
+    assert!(window.shows("not a session of a known format"));
+    window.click("Close tab");
+    assert!(window.shows("Open a recorded session"));
+}
+
+#[test]
+fn themes_and_sizes_are_remembered() {
+    let mut window = Window::with_sample();
+    window.harness.key_press_modifiers(egui::Modifiers::COMMAND | egui::Modifiers::SHIFT, Key::L);
+    window.harness.run_steps(3);
+    assert_eq!(window.harness.ctx.theme(), egui::Theme::Light);
+    window.harness.key_press_modifiers(egui::Modifiers::COMMAND, Key::Minus);
+    window.harness.run_steps(3);
+    assert!(window.workspace().settings.zoom < 1.0);
+    let settings = window.path("config/settings.json");
+    window.wait_for("the settings to be saved", |_| {
+        std::fs::read_to_string(&settings).is_ok_and(|text| text.contains("\"light\"") && text.contains("cart.jsonl"))
+    });
+}
+
+#[test]
+fn tabs_are_closed_and_changed_by_keys() {
+    let mut window = Window::open(&[("a.jsonl", sample()), ("b.jsonl", sample())], [1280.0, 800.0]);
+    assert_eq!(window.workspace().active_index(), 0);
+    window.harness.key_press_modifiers(egui::Modifiers::COMMAND, Key::Tab);
+    window.harness.run_steps(3);
+    assert_eq!(window.workspace().active_index(), 1);
+    window.harness.key_press_modifiers(egui::Modifiers::COMMAND, Key::W);
+    window.harness.run_steps(3);
+    assert_eq!(window.workspace().documents().len(), 1);
+    window.click("Close a.jsonl");
+    assert!(window.shows("Open a recorded session"));
+}

@@ -1,0 +1,147 @@
+//! Choosing steps, forking, reverting, undoing, replaying.
+
+use std::fs;
+
+use egui::Key;
+
+use super::*;
+
+#[test]
+fn a_step_is_chosen_in_the_list_by_pointer_and_by_keys() {
+    let mut window = Window::with_sample();
+    assert_eq!(window.selected(), Some(1));
+    window.click_containing("Step 4, question, Which licence? -> MIT");
+    assert_eq!(window.selected(), Some(4));
+    window.press(Key::ArrowDown);
+    assert_eq!(window.selected(), Some(5));
+    window.press(Key::K);
+    assert_eq!(window.selected(), Some(4));
+    window.press(Key::End);
+    assert_eq!(window.selected(), Some(15));
+    window.press(Key::Home);
+    window.press(Key::M);
+    let event = window.workspace().active().unwrap().selected_event.unwrap();
+    let document = window.workspace().active().unwrap();
+    assert!(document.session().unwrap().events[event].marker.is_some(), "M goes to a marked event");
+}
+
+#[test]
+fn the_buttons_of_a_step_fork_it() {
+    let mut window = Window::with_sample();
+    window.click_containing("Step 2, prompt");
+    window.settle();
+    window.click("Fork step 2");
+    window.wait_for("the fork in a tab", |window| window.workspace().documents().len() == 2);
+    window.wait_for("the fork to be read", |window| !window.workspace().is_busy());
+    assert!(window.shows("Forked"));
+    assert!(window.shows("A new session with 2 steps"));
+    assert!(window.shows("claude --resume"));
+    let fork = window.workspace().active().unwrap();
+    assert_eq!(fork.session().unwrap().steps.len(), 2);
+    assert!(fork.path.exists());
+    assert_eq!(fs::read(window.path("cart.jsonl")).unwrap(), sample());
+    window.press(Key::Escape);
+    assert!(!window.shows("A new session with 2 steps"));
+}
+
+#[test]
+fn a_button_that_cannot_be_used_says_why() {
+    let mut window = Window::with_sample();
+    window.click_containing("Step 1, prompt");
+    window.settle();
+    let name = "it would leave an empty session";
+    assert!(window.shows(name) || window.shows("empty session"), "the first step's Revert button names its reason");
+}
+
+#[test]
+fn a_revert_shows_what_goes_and_can_be_undone() {
+    let mut window = Window::with_sample();
+    window.click_containing("Step 9, prompt");
+    window.press(Key::X);
+    window.wait_for("the preview", |window| window.shows("Drops steps 9 to 15 of 15"));
+    assert!(window.shows("/home/ada/shop/README.ja.md"));
+    assert!(window.shows("Now make it survive a restart"), "the dropped prompt");
+    assert_eq!(fs::read(window.path("cart.jsonl")).unwrap(), sample(), "a preview writes nothing");
+    window.click("Copy dropped prompt");
+    window.click("Revert step 9");
+    window.wait_for("the revert", |window| {
+        window.workspace().active().unwrap().session().is_some_and(|session| session.steps.len() == 8)
+    });
+    assert_eq!(window.selected(), Some(8));
+    window.wait_for("everything to be read", |window| !window.workspace().is_busy());
+    window.harness.key_press_modifiers(egui::Modifiers::COMMAND, Key::Z);
+    window.wait_for("the undo", |window| {
+        window.workspace().active().unwrap().session().is_some_and(|session| session.steps.len() == 15)
+    });
+    assert_eq!(fs::read(window.path("cart.jsonl")).unwrap(), sample());
+}
+
+#[test]
+fn a_replay_plays_stops_and_ends() {
+    let mut window = Window::with_sample();
+    window.click_containing("Step 5, prompt");
+    window.press(Key::R);
+    assert!(window.shows("Replay from step 5, as recorded; nothing is run"));
+    let position = |window: &Window| window.workspace().active().unwrap().player.as_ref().unwrap().position();
+    let start = position(&window);
+    window.wait_for("an event to be played", |window| {
+        window.workspace().active().unwrap().player.as_ref().unwrap().position() > start
+    });
+    window.press(Key::N);
+    let at_marker = position(&window);
+    let document = window.workspace().active().unwrap();
+    assert!(document.session().unwrap().events[at_marker - 1].marker.is_some());
+    assert!(!document.player.as_ref().unwrap().playing, "it holds at the marker");
+    window.click("Stop at failure");
+    assert!(
+        !window
+            .workspace()
+            .active()
+            .unwrap()
+            .player
+            .as_ref()
+            .unwrap()
+            .stops
+            .contains(&stepline::model::MarkerKind::Failure)
+    );
+    window.click("End replay");
+    assert!(window.workspace().active().unwrap().player.is_none());
+}
+
+#[test]
+fn the_inspector_shows_fields_and_the_raw_record() {
+    let mut window = Window::with_sample();
+    window.click_containing("Step 4, question");
+    window.settle();
+    assert!(window.shows("Tool call: toolu_013cart"));
+    assert!(window.shows("Outcome: done"));
+    assert!(window.shows("line 4"), "the record's line");
+}
+
+#[test]
+fn a_damaged_file_opens_and_its_report_says_so() {
+    let mut content = sample();
+    content.extend(b"\0\0\0 rubbish\n{\"type\":\"user\",\"uuid\":\"to");
+    let mut window = Window::open(&[("damaged.jsonl", content)], [1280.0, 800.0]);
+    assert_eq!(window.workspace().active().unwrap().session().unwrap().steps.len(), 15);
+    window.click("2 unreadable");
+    assert!(window.shows("Reading report"));
+    assert!(window.shows("line 145"), "the torn line");
+    window.press(Key::Escape);
+    assert!(!window.shows("Reading report"));
+}
+
+#[test]
+fn a_file_that_grows_is_read_again_and_the_place_is_kept() {
+    let mut window = Window::with_sample();
+    window.click_containing("Step 7, prompt");
+    let line = r#"{"parentUuid":"147ad912-3b82-55d2-8e5d-9180c37e543b","isSidechain":false,"type":"user","message":{"role":"user","content":"One more thing"},"uuid":"00000000-0000-4000-8000-000000000001","timestamp":"2026-11-12T15:00:00.000Z","sessionId":"5f0c2a9e-3b7d-4c1a-9e2f-7d1b6a4c8e10","version":"2.1.330"}"#;
+    let mut content = sample();
+    content.extend(line.as_bytes());
+    content.push(b'\n');
+    fs::write(window.path("cart.jsonl"), content).unwrap();
+    window.wait_for("the new step", |window| {
+        window.workspace().active().unwrap().session().is_some_and(|session| session.steps.len() == 16)
+    });
+    assert_eq!(window.selected(), Some(7));
+}
