@@ -1,5 +1,6 @@
 //! The window: draws the workspace's state and turns input into requests. Parses nothing, touches no file.
 
+pub mod conversation;
 pub mod theme;
 pub mod widgets;
 pub mod words;

@@ -2,4 +2,6 @@
 
 pub mod chips;
 pub mod icons;
+pub mod long_text;
+pub mod markdown;
 pub mod virtual_list;
