@@ -25,6 +25,13 @@ pub struct Event {
     pub folded: bool,
 }
 
+impl Event {
+    /// Whether it carries a marker that an operator would stop at.
+    pub fn is_marked(&self) -> bool {
+        self.marker.as_deref().is_some_and(|marker| !marker.is_quiet())
+    }
+}
+
 /// Which record of which file, and which block of it, an event was read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {

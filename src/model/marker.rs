@@ -27,6 +27,11 @@ impl Marker {
     pub fn kind(&self) -> MarkerKind {
         self.fact.kind()
     }
+
+    /// An approval that nobody was asked for: counted and shown, but nothing an operator would stop at.
+    pub fn is_quiet(&self) -> bool {
+        matches!(self.fact, Fact::Approval { decision: Decision::Auto, .. })
+    }
 }
 
 /// Whether the file says so or Stepline concluded it. The second is never shown as the first.

@@ -131,7 +131,7 @@ impl Player {
     pub fn next_marker(&mut self, events: &[Event]) -> Played {
         self.hold();
         let rest = self.position..self.range.end;
-        let next = rest.into_iter().find(|index| events.get(*index).is_some_and(|event| event.marker.is_some()));
+        let next = rest.into_iter().find(|index| events.get(*index).is_some_and(Event::is_marked));
         self.go_to(next.map_or(self.range.end, |index| index + 1))
     }
 
@@ -150,7 +150,7 @@ impl Player {
     }
 
     fn stop_at(&self, index: usize, events: &[Event]) -> Option<MarkerKind> {
-        let kind = events.get(index)?.marker.as_ref()?.kind();
+        let kind = events.get(index).filter(|event| event.is_marked())?.marker.as_ref()?.kind();
         self.stops.contains(&kind).then_some(kind)
     }
 

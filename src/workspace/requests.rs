@@ -14,7 +14,7 @@ use super::settings::Theme;
 use super::{Dialog, Workspace, found};
 use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
 use crate::formats::{self, Cut, Observer, Recording};
-use crate::model::{MarkerKind, Place};
+use crate::model::{Event, MarkerKind, Place};
 use crate::store::{Watch, encode_png, find_receipts, now, write_atomically};
 
 /// A folder opens as this many tabs at most.
@@ -298,7 +298,7 @@ impl Workspace {
             let here = document
                 .selected_event
                 .or_else(|| document.selected_step().map(|step| step.events.start.wrapping_sub(usize::from(forward))));
-            let marked = |index: &usize| session.events.get(*index).is_some_and(|event| event.marker.is_some());
+            let marked = |index: &usize| session.events.get(*index).is_some_and(Event::is_marked);
             let found = match (forward, here) {
                 (true, here) => (here.map_or(0, |here| here.wrapping_add(1))..session.events.len()).find(marked),
                 (false, here) => (0..here.unwrap_or(0)).rev().find(marked),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::{Align2, CentralPanel, Frame, Margin, Panel, Stroke, Ui};
 
 use super::super::theme::{self, Theme, space};
-use super::super::{Scene, dialogs, home, inspector, notices, steps, timeline};
+use super::super::{Scene, conversation, dialogs, home, inspector, notices, steps, timeline};
 use super::{App, bars};
 use crate::workspace::document::State;
 
@@ -72,9 +72,11 @@ impl App {
                 .default_size(330.0)
                 .size_range(220.0..=720.0)
                 .frame(side(theme.panel))
-                .show(ui, |ui| inspector::show(ui, &mut scene, &mut view.inspector));
+                .show(ui, |ui| inspector::show(ui, &mut scene));
         }
-        CentralPanel::default().frame(side(theme.bg)).show(ui, |ui| ui.label("conversation"));
+        CentralPanel::default()
+            .frame(side(theme.bg))
+            .show(ui, |ui| conversation::show(ui, &mut scene, &mut view.conversation));
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use egui::Context;
 
-use super::inspector::InspectorState;
+use super::conversation::ConversationState;
 use super::steps::StepsState;
 use super::theme;
 use super::timeline::TimelineState;
@@ -58,7 +58,7 @@ pub struct WindowOptions {
 pub struct DocumentView {
     pub timeline: TimelineState,
     pub steps: StepsState,
-    pub inspector: InspectorState,
+    pub conversation: ConversationState,
 }
 
 impl App {

@@ -2,28 +2,18 @@
 
 mod fields;
 
-use egui::{CornerRadius, Frame, Margin, RichText, ScrollArea, Stroke, Ui};
+use egui::{Frame, Margin, RichText, ScrollArea, Stroke, Ui};
 
 use super::Scene;
 use super::theme::{self, size, space};
-use super::widgets::long_text::{self, LongTextState};
+use super::widgets::long_text::LongTextBox;
 use super::words;
 use crate::model::{Place, Usage};
 use crate::workspace::Request;
 use crate::workspace::bodies::{Slot, TextKey};
 
-/// How tall the raw record's box is.
-const RAW_HEIGHT: f32 = 320.0;
-
-/// What the inspector keeps of its own.
-#[derive(Default)]
-pub struct InspectorState {
-    raw: LongTextState,
-    raw_of: Option<Place>,
-}
-
 /// Draws the inspector for the selection.
-pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState) {
+pub fn show(ui: &mut Ui, scene: &mut Scene<'_>) {
     Frame::new().inner_margin(Margin::symmetric(12, 10)).show(ui, |ui| {
         ScrollArea::vertical().id_salt("inspector").auto_shrink(false).show(ui, |ui| {
             let Some(step) = scene.document.selected_step() else {
@@ -43,7 +33,7 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState) {
                 tokens(ui, scene, &scene.session.usage, "Tokens of the session");
             }
             separator(ui, scene);
-            raw(ui, scene, state, event.map_or(step.place, |event| event.place));
+            raw(ui, scene, event.map_or(step.place, |event| event.place));
         });
     });
 }
@@ -80,12 +70,8 @@ fn tokens(ui: &mut Ui, scene: &Scene<'_>, usage: &Usage, title: &str) {
 }
 
 /// The record behind the selection, as JSON that can be read, or as the bytes that are there.
-fn raw(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState, place: Place) {
+fn raw(ui: &mut Ui, scene: &mut Scene<'_>, place: Place) {
     let theme = scene.theme;
-    if state.raw_of != Some(place) {
-        state.raw = LongTextState::default();
-        state.raw_of = Some(place);
-    }
     let span = scene.recording.span(place);
     ui.horizontal(|ui| {
         ui.label(RichText::new("Raw record").font(theme::bold(size::BASE)));
@@ -109,15 +95,11 @@ fn raw(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState, place: Pl
             ui.label(RichText::new(sentence.as_ref()).color(theme.failure));
         }
         Some(Slot::Ready(text)) => {
-            if ui.small_button("Copy record").clicked() {
+            // The box keeps its place by its identity: another record starts at its top.
+            let asked = ui.push_id(place, |ui| LongTextBox::new(&text.text, "Raw record").show(ui)).inner;
+            if asked.copy {
                 scene.ask(Request::Copy(text.text.original().to_owned()));
             }
-            Frame::new()
-                .fill(theme.code)
-                .stroke(Stroke::new(1.0, theme.line))
-                .corner_radius(CornerRadius::same(6))
-                .inner_margin(Margin::symmetric(10, 7))
-                .show(ui, |ui| long_text::show_box(ui, theme, &text.text, &mut state.raw, RAW_HEIGHT, "Raw record"));
         }
     }
 }

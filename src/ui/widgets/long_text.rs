@@ -1,12 +1,267 @@
-use super::super::theme::Theme;
-use crate::workspace::text::LongText;
-use egui::Ui;
-#[derive(Default)]
-pub struct LongTextState;
-pub fn show_box(ui: &mut Ui, _: &Theme, text: &LongText, _: &mut LongTextState, height: f32, _: &str) {
-    egui::ScrollArea::both().max_height(height).show_rows(ui, 17.0, text.line_count(), |ui, rows| {
-        for row in rows {
-            ui.monospace(text.line(row));
+//! A box with a text of any length: folded to its first lines, opened in place, or, when it is long, in a window of its
+//! own height that lays out only the lines in it. Lines wrap; nothing is cut but by folding.
+
+use std::sync::{Arc, Mutex};
+
+use egui::text::{LayoutJob, TextFormat};
+use egui::{Align2, Color32, CornerRadius, FontId, Label, Rect, Stroke, StrokeKind, Ui, UiBuilder, pos2, vec2};
+
+use super::super::theme::{self, Theme, size, space};
+use super::super::words;
+use super::virtual_list::{Rows, VirtualList};
+use crate::workspace::text::{DiffLine, LineKind, LongText};
+
+/// Height of a line of code.
+pub const LINE_PX: f32 = 17.0;
+/// Longer texts get a window of their own.
+const INLINE_LINES: usize = 400;
+const INLINE_BYTES: usize = 48 * 1024;
+/// Lines in that window.
+const WINDOW_LINES: usize = 26;
+const MARGIN: egui::Vec2 = vec2(10.0, 7.0);
+/// Room for a line's number and sign.
+const GUTTER_PX: f32 = 52.0;
+
+/// A text to be shown; `name` says to a screen reader what it is.
+pub struct LongTextBox<'a> {
+    text: &'a LongText,
+    name: &'a str,
+    diff: Option<&'a [DiffLine]>,
+    fold_at: Option<usize>,
+    open: bool,
+    prose: bool,
+    colour: Option<Color32>,
+}
+
+/// What its user asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// To open it, or to fold it again.
+    pub toggle: bool,
+    /// The whole text, as it was recorded.
+    pub copy: bool,
+}
+
+impl<'a> LongTextBox<'a> {
+    pub fn new(text: &'a LongText, name: &'a str) -> Self {
+        Self { text, name, diff: None, fold_at: None, open: true, prose: false, colour: None }
+    }
+
+    /// With the kinds and numbers of a diff's lines.
+    pub fn diff(mut self, lines: &'a [DiffLine]) -> Self {
+        self.diff = Some(lines);
+        self
+    }
+
+    /// Shows `lines` lines unless it is `open`.
+    pub fn folded(mut self, lines: usize, open: bool) -> Self {
+        self.fold_at = Some(lines);
+        self.open = open;
+        self
+    }
+
+    /// As running text, without a ground.
+    pub fn prose(mut self) -> Self {
+        self.prose = true;
+        self
+    }
+
+    pub fn colour(mut self, colour: Color32) -> Self {
+        self.colour = Some(colour);
+        self
+    }
+
+    pub fn show(self, ui: &mut Ui) -> Asked {
+        if self.prose {
+            return self.contents(ui);
         }
-    });
+        let theme = Theme::of(ui.ctx());
+        let ground = ui.painter().add(egui::Shape::Noop);
+        let outer = ui.available_rect_before_wrap();
+        let inner = Rect::from_min_max(outer.min + MARGIN, pos2(outer.right() - MARGIN.x, f32::INFINITY));
+        let mut child = ui.new_child(UiBuilder::new().max_rect(inner).layout(egui::Layout::top_down(egui::Align::Min)));
+        let asked = self.contents(&mut child);
+        let rect = Rect::from_min_max(outer.min, pos2(outer.right(), child.min_rect().bottom() + MARGIN.y));
+        drop(child);
+        ui.painter().set(
+            ground,
+            egui::epaint::RectShape::new(
+                rect,
+                CornerRadius::same(space::RADIUS as u8 + 1),
+                theme.code,
+                Stroke::new(1.0, theme.line),
+                StrokeKind::Inside,
+            ),
+        );
+        ui.advance_cursor_after_rect(rect);
+        asked
+    }
+
+    fn contents(&self, ui: &mut Ui) -> Asked {
+        ui.spacing_mut().item_spacing.y = 0.0;
+        let fits = self.fold_at.is_none_or(|lines| self.text.line_count() <= lines);
+        let long = self.text.line_count() > INLINE_LINES || self.text.as_str().len() > INLINE_BYTES;
+        let mut asked = Asked::default();
+        if long && self.open {
+            self.window(ui);
+        } else {
+            let rows = if self.open { None } else { self.fold_at };
+            let shown = self.lines(ui, rows);
+            if shown.whole && fits {
+                return asked;
+            }
+            if !shown.whole {
+                let hidden = self.text.own_line_count().saturating_sub(shown.own_lines);
+                let (word, name) = match hidden {
+                    0 => ("Show all".to_owned(), format!("Show all of {}", self.name)),
+                    _ => {
+                        let lines = words::count(hidden as u64, "line", "lines");
+                        (format!("+ {lines}"), format!("Show {lines} more of {}", self.name))
+                    }
+                };
+                asked.toggle = small_button(ui, &word, &name);
+                return asked;
+            }
+        }
+        ui.horizontal(|ui| {
+            ui.spacing_mut().item_spacing.x = space::M;
+            if self.fold_at.is_some() {
+                asked.toggle = small_button(ui, "Show less", &format!("Show less of {}", self.name));
+            }
+            asked.copy = small_button(ui, "Copy all", &format!("Copy all of {}", self.name));
+        });
+        asked
+    }
+
+    /// Draws lines until `rows` rows are full, or all.
+    fn lines(&self, ui: &mut Ui, rows: Option<usize>) -> Drawn {
+        let mut drawn = Drawn { whole: true, own_lines: 0 };
+        let mut left = rows.unwrap_or(usize::MAX);
+        for index in 0..self.text.line_count() {
+            if left == 0 {
+                drawn.whole = false;
+                return drawn;
+            }
+            let line = self.line(ui, index, left);
+            left = left.saturating_sub(line.rows);
+            if line.elided {
+                drawn.whole = false;
+                return drawn;
+            }
+            drawn.own_lines += usize::from(self.text.is_start(index));
+        }
+        drawn
+    }
+
+    fn line(&self, ui: &mut Ui, index: usize, max_rows: usize) -> Line {
+        let theme = Theme::of(ui.ctx());
+        let diff = self.diff.and_then(|lines| lines.get(index)).copied();
+        let (colour, sign) = match diff.map(|line| line.kind) {
+            Some(LineKind::Added) => (theme.granted, "+"),
+            Some(LineKind::Removed) => (theme.failure, "−"),
+            Some(LineKind::Gap) => (theme.weak, ""),
+            Some(LineKind::Context) | None => (self.colour.unwrap_or(theme.text), ""),
+        };
+        let gutter = if diff.is_some() { GUTTER_PX } else { 0.0 };
+        let width = (ui.available_width() - gutter).max(20.0);
+        let mut job = LayoutJob::single_section(self.text.line(index).into_owned(), self.format(colour));
+        job.wrap.max_width = width;
+        job.wrap.max_rows = max_rows;
+        job.break_on_newline = false;
+        let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
+        let line = Line { rows: galley.rows.len(), elided: galley.elided };
+        let height = (LINE_PX * line.rows as f32).max(galley.size().y.round());
+        let rect = Rect::from_min_size(ui.cursor().min, vec2(gutter + width, height));
+        if ui.is_rect_visible(rect) {
+            if let Some(diff) = diff {
+                let font = theme::code();
+                let at = |x: f32| pos2(rect.left() + x, rect.top() + LINE_PX / 2.0);
+                if let Some(number) = diff.number {
+                    let colour = if diff.kind == LineKind::Context { theme.faint } else { colour };
+                    let painter = ui.painter();
+                    painter.text(at(28.0), Align2::RIGHT_CENTER, number.to_string(), font.clone(), colour);
+                }
+                ui.painter().text(at(36.0), Align2::LEFT_CENTER, sign, font, colour);
+            }
+            let at = Rect::from_min_size(rect.min + vec2(gutter, 0.0), vec2(width, height));
+            let mut child = ui.new_child(UiBuilder::new().max_rect(at).id_salt(index));
+            child.add(Label::new(galley).selectable(true));
+        }
+        ui.advance_cursor_after_rect(rect);
+        line
+    }
+
+    fn format(&self, colour: Color32) -> TextFormat {
+        let (font, line) = if self.prose { (theme::base(), 19.0) } else { (theme::code(), LINE_PX) };
+        TextFormat { font_id: font, color: colour, line_height: Some(line), ..TextFormat::default() }
+    }
+
+    /// The whole text in a window that scrolls by itself.
+    fn window(&self, ui: &mut Ui) {
+        let size = vec2(ui.available_width(), LINE_PX * WINDOW_LINES as f32);
+        let rect = Rect::from_min_size(ui.cursor().min, size);
+        if ui.is_rect_visible(rect) {
+            let id = ui.scope_id().with(("window", self.name));
+            let list = ui.data_mut(|data| data.get_temp_mut_or_default::<Arc<Mutex<VirtualList<u32>>>>(id).clone());
+            let mut child = ui.new_child(UiBuilder::new().scope_id(id).max_rect(rect));
+            if let Ok(mut list) = list.lock() {
+                let revision = self.text.as_str().len() as u64;
+                list.show(&mut child, &mut Window { text: self }, revision, self.name);
+            }
+        }
+        ui.advance_cursor_after_rect(rect);
+        ui.add_space(space::XS);
+    }
+}
+
+struct Drawn {
+    whole: bool,
+    own_lines: usize,
+}
+
+struct Line {
+    rows: usize,
+    elided: bool,
+}
+
+struct Window<'a> {
+    text: &'a LongTextBox<'a>,
+}
+
+impl Rows for Window<'_> {
+    type Key = u32;
+
+    fn len(&self) -> usize {
+        self.text.text.line_count()
+    }
+
+    fn key(&self, row: usize) -> u32 {
+        row as u32
+    }
+
+    fn estimate(&self, row: usize, width_px: f32) -> f32 {
+        let columns = (width_px / (size::CODE * 0.6)).max(8.0);
+        LINE_PX * (self.text.text.raw_line(row).len() as f32 / columns).ceil().max(1.0)
+    }
+
+    fn name(&self, row: usize) -> String {
+        format!("Line {}", row + 1)
+    }
+
+    fn show(&mut self, ui: &mut Ui, row: usize, _: bool) {
+        self.text.line(ui, row, usize::MAX);
+    }
+}
+
+/// A button that is only a word, for what is not what a panel is about.
+pub fn small_button(ui: &mut Ui, word: &str, name: &str) -> bool {
+    let theme = Theme::of(ui.ctx());
+    let text = egui::RichText::new(word).font(FontId::proportional(size::SMALL)).color(theme.weak);
+    let button = egui::Button::new(text).frame(false).small();
+    let response = ui.add(button).accessible_name(name).on_hover_cursor(egui::CursorIcon::PointingHand);
+    if response.hovered() || response.has_focus() {
+        let rect = response.rect;
+        ui.painter().hline(rect.x_range(), rect.bottom() - 1.0, Stroke::new(1.0, theme.weak));
+    }
+    response.clicked()
 }

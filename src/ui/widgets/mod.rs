@@ -3,6 +3,7 @@
 pub mod chips;
 pub mod icons;
 pub mod long_text;
+pub mod markdown;
 pub mod time_axis;
 pub mod virtual_list;
 

@@ -11,24 +11,32 @@ pub struct LongText {
     text: String,
     /// Where each line starts. Texts are at most some 100 MB, so that u32 holds it.
     starts: Vec<u32>,
+    own_lines: usize,
 }
 
 impl LongText {
     pub fn new(text: impl Into<String>) -> Self {
         let text: String = text.into();
         let mut starts = Vec::new();
+        let mut own_lines = 0;
         let mut from = 0;
         for end in memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1).chain([text.len()]) {
+            own_lines += usize::from(from < end);
             cut(&text, from, end, &mut starts);
             from = end;
         }
         starts.shrink_to_fit();
-        Self { text, starts }
+        Self { text, starts, own_lines }
     }
 
     /// How many lines are drawn; a line feed at the end starts none.
     pub fn line_count(&self) -> usize {
         self.starts.len()
+    }
+
+    /// How many lines the text itself has.
+    pub fn own_line_count(&self) -> usize {
+        self.own_lines
     }
 
     pub fn is_empty(&self) -> bool {
@@ -173,7 +181,7 @@ mod tests {
     fn long_lines_are_cut_between_characters() {
         let text = "é".repeat(3_000);
         let long = LongText::new(format!("{text}\nend"));
-        assert_eq!(long.line_count(), 4);
+        assert_eq!((long.line_count(), long.own_line_count()), (4, 2));
         assert_eq!(long.line(0).len(), 2_000);
         assert_eq!((0..4).map(|index| long.is_start(index)).collect::<Vec<_>>(), [true, false, false, true]);
         assert_eq!(long.line(0).into_owned() + &long.line(1) + &long.line(2), text);

@@ -93,7 +93,7 @@ enum Jump {
     /// The row's upper edge, this far below the view's.
     Top(usize, f64),
     /// Anywhere, whole if there is room; no further than needed.
-    Visible(usize),
+    Visible(usize, f64),
 }
 
 impl<K> Default for VirtualList<K> {
@@ -121,7 +121,12 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
 
     /// Brings a row into the view, if it is not, in the next frame.
     pub fn reveal(&mut self, row: usize) {
-        self.jump = Some(Jump::Visible(row));
+        self.reveal_below(row, 0.0);
+    }
+
+    /// Brings a row into the view, if it is not, `below_px` below its edge when it comes from above.
+    pub fn reveal_below(&mut self, row: usize, below_px: f64) {
+        self.jump = Some(Jump::Visible(row, below_px));
     }
 
     /// The row at the top of the view.
@@ -225,7 +230,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
                 *anchor = Anchor::at(row);
                 anchor.scroll(-below_px, view_px, heights, &mut |row| measure(ui, rows, row, width));
             }
-            Jump::Visible(row) => {
+            Jump::Visible(row, lead_px) => {
                 let top = heights.top_of(row) - anchor.top(heights);
                 let bottom = top + heights.get(row);
                 let near = known.contains(&row);
@@ -234,7 +239,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
                 }
                 let below_px = match near && top >= 0.0 {
                     true => (view_px - heights.get(row)).max(0.0),
-                    false => (view_px / 5.0).min(PAGE_OVERLAP_PX * 2.0),
+                    false => lead_px.min(view_px / 4.0),
                 };
                 *anchor = Anchor::at(row);
                 anchor.scroll(-below_px, view_px, heights, &mut |row| measure(ui, rows, row, width));
@@ -351,11 +356,13 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
     /// Wheel, keys, and the focus that moved out of the view. True when it scrolled.
     fn input<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, view: Rect, width: f32) -> bool {
         let mut delta_px = 0.0;
+        let mut wheel_px = 0.0;
         let pointed = ui.rect_contains_pointer(view);
         let focused = ui.response().has_focus();
         if pointed {
-            // What a row scrolled for itself is gone from the delta by now.
-            delta_px -= f64::from(ui.input_mut(|input| std::mem::take(&mut input.smooth_scroll_delta.y)));
+            // What a list in a row scrolled for itself is gone from the delta by now.
+            wheel_px = ui.input_mut(|input| std::mem::take(&mut input.smooth_scroll_delta.y));
+            delta_px -= f64::from(wheel_px);
         }
         let free = ui.memory(|memory| memory.focused().is_none()) && pointed;
         if (focused || free) && !ui.ctx().text_edit_focused() {
@@ -378,6 +385,8 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         let before = self.anchor;
         self.scroll_by(delta_px, ui, rows, width);
         if before == self.anchor {
+            // At its end, it leaves the wheel to the list that it may be in.
+            ui.input_mut(|input| input.smooth_scroll_delta.y = wheel_px);
             return false;
         }
         ui.ctx().request_repaint();

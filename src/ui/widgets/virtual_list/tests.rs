@@ -165,7 +165,7 @@ fn pages_ends_and_reveal() {
     harness.state_mut().list.reveal(95);
     harness.run();
     assert_eq!(harness.state().list.first_row(), first, "a row in view is left where it is");
-    harness.state_mut().list.reveal(20);
+    harness.state_mut().list.reveal_below(20, 60.0);
     harness.run();
     harness.get_by_label("row 20");
     harness.get_by_label("row 19");

@@ -1,0 +1,233 @@
+//! The rows of events other than tool calls and marked facts: what the agent said and thought, notices, records that are
+//! not known or not readable.
+
+use egui::Ui;
+
+use super::super::widgets::icons::Icon;
+use super::super::widgets::long_text::LongTextBox;
+use super::super::widgets::markdown;
+use super::super::words;
+use super::draw::{Draw, Part, Wanted, disclosure, time_column, unread, wrapped};
+use super::tool::boxed;
+use crate::model::{Event, EventKind};
+use crate::workspace::Request;
+use crate::workspace::bodies::TextKey;
+use crate::workspace::text::{EventText, one_line};
+
+/// Lines of a raw record that are shown before it is opened.
+const RAW_LINES: usize = 8;
+
+impl Draw<'_, '_> {
+    pub fn event_row(&mut self, ui: &mut Ui, index: usize) {
+        let Some(event) = self.event(index) else { return };
+        let mark = self.mark(ui, index);
+        match event.kind {
+            EventKind::Text => self.said(ui, index, event),
+            EventKind::Thinking => self.thought(ui, index, event),
+            EventKind::Tool | EventKind::ToolResult | EventKind::FileChange => self.tool_row(ui, index, event),
+            EventKind::Notice | EventKind::Decision | EventKind::Unknown => self.noted(ui, index, event),
+            EventKind::Unreadable => self.unreadable(ui, index, event),
+            _ => self.fact_row(ui, index, event),
+        }
+        self.marked(ui, index, mark);
+    }
+
+    /// What the agent said, as Markdown.
+    fn said(&mut self, ui: &mut Ui, index: usize, event: &Event) {
+        let wanted = self.text_of(index, event);
+        let text = self.spoken(ui, index, event, wanted, None);
+        self.event_input(ui, index, event, text.as_deref());
+    }
+
+    fn spoken(
+        &mut self,
+        ui: &mut Ui,
+        index: usize,
+        event: &Event,
+        wanted: Wanted,
+        icon: Option<(Icon, egui::Color32)>,
+    ) -> Option<std::sync::Arc<EventText>> {
+        let right = time_column(event);
+        match wanted {
+            Wanted::Ready(text) => {
+                self.columns(ui, icon, &right, |draw, ui| draw.text_body(ui, index, event, &text));
+                Some(text)
+            }
+            Wanted::Coming => {
+                let height = super::rows::estimate(event, ui.available_width());
+                self.columns(ui, icon, &right, |draw, ui| {
+                    let label = one_line(&event.label, 160);
+                    wrapped(ui, &[(&label, false, draw.theme.text), (" …", false, draw.theme.weak)]);
+                    // Room for what is on its way, so that what is below does not jump when it comes.
+                    ui.add_space((height - ui.min_rect().height() - 10.0).clamp(0.0, 4_000.0));
+                });
+                None
+            }
+            Wanted::Failed(sentence) => {
+                self.columns(ui, icon, &right, |draw, ui| {
+                    wrapped(ui, &[(&one_line(&event.label, 160), false, draw.theme.text)]);
+                    unread(ui, draw.theme, &sentence);
+                });
+                None
+            }
+        }
+    }
+
+    fn text_body(&mut self, ui: &mut Ui, index: usize, event: &Event, text: &EventText) {
+        let colour = if event.kind == EventKind::Thinking { self.theme.weak } else { self.theme.text };
+        match &text.markdown {
+            Some(parsed) => {
+                let memo = self.memos.entry(TextKey::Event(index)).or_default();
+                if let Some(copied) = markdown::show(ui, parsed, memo, colour) {
+                    self.ask(Request::Copy(copied));
+                }
+            }
+            None => {
+                let place = Part::Text.of(event.place);
+                // A text too long for Markdown is folded too: it would be a window of lines at once.
+                let open = super::is_open(self.document, place);
+                let name = format!("{} {}", event.kind.word(), one_line(&event.label, 60));
+                let shown = LongTextBox::new(&text.text, &name).folded(40, open).prose().colour(colour);
+                let asked = shown.show(ui);
+                self.answer(asked, place, &text.text);
+            }
+        }
+        for attachment in &text.attachments {
+            wrapped(ui, &[(attachment, false, self.theme.weak)]);
+        }
+    }
+
+    /// Thinking: one line until it is opened.
+    fn thought(&mut self, ui: &mut Ui, index: usize, event: &Event) {
+        let place = Part::Text.of(event.place);
+        let open = super::is_open(self.document, place);
+        let wanted = self.text_of(index, event);
+        let right = time_column(event);
+        let icon = Some((Icon::Thinking, self.theme.weak));
+        self.columns(ui, icon, &right, |draw, ui| {
+            let theme = draw.theme;
+            let (count, empty) = match &wanted {
+                Wanted::Ready(text) if text.words > 0 => (words::count(text.words as u64, "word", "words"), false),
+                Wanted::Ready(_) => ("not recorded in words".to_owned(), true),
+                Wanted::Coming => ("…".to_owned(), false),
+                Wanted::Failed(sentence) => (format!("not read: {sentence}"), true),
+            };
+            ui.horizontal(|ui| {
+                ui.spacing_mut().item_spacing.x = 2.0;
+                if !empty && disclosure(ui, open, &format!("thinking: {}", one_line(&event.label, 60))) {
+                    draw.ask(Request::Expand(place));
+                }
+                ui.label(egui::RichText::new(format!("thinking · {count}")).color(theme.weak));
+            });
+            if let (true, Wanted::Ready(text)) = (open, &wanted) {
+                ui.add_space(4.0);
+                draw.text_body(ui, index, event, text);
+            }
+        });
+        let text = if let Wanted::Ready(text) = &wanted { Some(&**text) } else { None };
+        self.event_input(ui, index, event, text);
+    }
+
+    /// A notice, a routing decision, an unknown record: one quiet line, with the whole text when it is opened.
+    fn noted(&mut self, ui: &mut Ui, index: usize, event: &Event) {
+        let place = Part::Text.of(event.place);
+        let open = super::is_open(self.document, place);
+        let unknown = event.kind == EventKind::Unknown;
+        let more = event.text_bytes > 0 && (unknown || event.text_bytes as usize > event.label.len());
+        // The text is read when somebody wants to see it: there may be thousands of these.
+        let wanted = if open { self.text_of(index, event) } else { Wanted::Coming };
+        let right = time_column(event);
+        self.columns(ui, Some((Icon::Other, self.theme.weak)), &right, |draw, ui| {
+            let theme = draw.theme;
+            let label = one_line(&event.label, 160);
+            ui.horizontal(|ui| {
+                ui.spacing_mut().item_spacing.x = 2.0;
+                if more && disclosure(ui, open, &format!("{}: {}", event.kind.word(), one_line(&label, 60))) {
+                    draw.ask(Request::Expand(place));
+                }
+                let word = if unknown { "unknown record  " } else { "" };
+                let text = super::draw::line_job(&[(word, false, theme.fallback), (&label, false, theme.weak)]);
+                ui.add(egui::Label::new(text).truncate());
+            });
+            if open {
+                draw.raw(ui, event, &wanted);
+            }
+        });
+        let text = if let Wanted::Ready(text) = &wanted { Some(&**text) } else { None };
+        self.event_input(ui, index, event, text);
+    }
+
+    /// The whole text of an event in a box.
+    pub fn raw(&mut self, ui: &mut Ui, event: &Event, wanted: &Wanted) {
+        match wanted {
+            Wanted::Ready(text) => {
+                let shown = text.output.as_ref().unwrap_or(&text.text);
+                let name = format!("{} {}", event.kind.word(), one_line(&event.label, 60));
+                if !shown.is_empty() && boxed(ui, LongTextBox::new(shown, &name)).copy {
+                    self.ask(Request::Copy(shown.original().to_owned()));
+                }
+            }
+            Wanted::Coming => {
+                wrapped(ui, &[("…", false, self.theme.weak)]);
+            }
+            Wanted::Failed(sentence) => unread(ui, self.theme, sentence),
+        }
+    }
+
+    /// A record that could not be read: what it looks like.
+    fn unreadable(&mut self, ui: &mut Ui, index: usize, event: &Event) {
+        let wanted = self.text_of(index, event);
+        let theme = self.theme;
+        self.framed(ui, super::draw::ICON_COLUMN_PX, theme.failure, theme.panel, |draw, ui| {
+            let label = one_line(&event.label, 160);
+            wrapped(ui, &[("unreadable record  ", false, theme.failure), (&label, false, theme.text)]);
+            if let Wanted::Ready(text) = &wanted {
+                let place = Part::Text.of(event.place);
+                let open = super::is_open(draw.document, place);
+                let shown = LongTextBox::new(&text.text, "unreadable record").folded(RAW_LINES, open);
+                if !text.text.is_empty() {
+                    let asked = boxed(ui, shown);
+                    draw.answer(asked, place, &text.text);
+                }
+            } else if let Wanted::Failed(sentence) = &wanted {
+                unread(ui, theme, sentence);
+            }
+        });
+        let text = if let Wanted::Ready(text) = &wanted { Some(&**text) } else { None };
+        self.event_input(ui, index, event, text);
+    }
+
+    /// Events of one quiet kind as one line, until it is opened.
+    pub fn group(&mut self, ui: &mut Ui, start: usize, end: usize) {
+        let Some(first) = self.event(start) else { return };
+        let place = Part::Events.of(first.place);
+        let selected = self.document.selected_event.is_some_and(|event| (start..end).contains(&event));
+        let open = super::is_open(self.document, place) || selected;
+        let (one, many) = if first.kind == EventKind::Retry { ("retry", "retries") } else { ("notice", "notices") };
+        let count = words::count((end - start) as u64, one, many);
+        let colour = self.colour_of(first);
+        self.columns(ui, Some((Icon::of_event(first.kind), colour)), &time_column(first), |draw, ui| {
+            ui.horizontal(|ui| {
+                ui.spacing_mut().item_spacing.x = 2.0;
+                if disclosure(ui, open, &format!("{count} from {}", one_line(&first.label, 40))) {
+                    draw.ask(Request::Expand(place));
+                }
+                let last = draw.event(end - 1).map(|event| one_line(&event.label, 120)).unwrap_or_default();
+                let last = if open || last.is_empty() { String::new() } else { format!("  last: {last}") };
+                let text = super::draw::line_job(&[(&count, false, draw.theme.text), (&last, false, draw.theme.weak)]);
+                ui.add(egui::Label::new(text).truncate());
+            });
+        });
+        if open {
+            for index in start..end {
+                let mut child = ui.new_child(
+                    super::draw::column(ui.available_rect_before_wrap()).id_salt(index).sense(egui::Sense::click()),
+                );
+                self.event_row(&mut child, index);
+                let rect = child.min_rect();
+                drop(child);
+                ui.advance_cursor_after_rect(rect);
+            }
+        }
+    }
+}

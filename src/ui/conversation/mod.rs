@@ -1,0 +1,211 @@
+//! The conversation: every step of the session with its events, as one list of which only what is in view is drawn.
+//!
+//! It owns where its reader is in the list; what is selected, opened and played is the workspace's. It asks for texts
+//! when they come into view and shows one line of them meanwhile.
+
+mod card;
+mod draw;
+mod event;
+mod fact;
+mod header;
+mod rows;
+mod tool;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use egui::{Sense, Ui};
+
+use super::Scene;
+use super::widgets::markdown::Memo;
+use super::widgets::virtual_list::{Rows, VirtualList};
+use crate::model::{Place, Session};
+use crate::workspace::Request;
+use crate::workspace::bodies::TextKey;
+use crate::workspace::document::{Document, DocumentId};
+use crate::workspace::text::EventText;
+use draw::Draw;
+use rows::{Row, RowKey, Table};
+
+/// Texts out of view of which the layout is remembered.
+const MEMOS: usize = 512;
+/// How far below the view's edge an event is brought, so that what led to it can be seen.
+const LEAD_PX: f64 = 60.0;
+
+/// Stands for the events before the first step among what is opened.
+const BEFORE: Place = Place { file: u16::MAX, record: u32::MAX, block: u16::MAX };
+
+/// Where the reader of a document's conversation is.
+#[derive(Default)]
+pub struct ConversationState {
+    list: VirtualList<RowKey>,
+    table: Table,
+    built: Option<Built>,
+    /// Grows with each table, so that the list knows a new one.
+    revision: u64,
+    revealed: Option<(u64, Option<u32>, Option<usize>)>,
+    /// What a click here selected: it is in view already.
+    clicked: Option<(Option<u32>, Option<usize>)>,
+    memos: HashMap<TextKey, Memo>,
+    /// The texts in view; they stay even when the workspace has let go of them to make room.
+    held: HashMap<TextKey, Arc<EventText>>,
+}
+
+/// What a table was made from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Built {
+    document: DocumentId,
+    generation: u64,
+    before_open: bool,
+}
+
+/// Draws the conversation into all of `ui`.
+pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut ConversationState) {
+    let ground = ui.available_rect_before_wrap();
+    ui.painter().rect_filled(ground, 0, scene.theme.bg);
+    rebuild(scene, state);
+    reveal(scene, state);
+    if state.table.rows.is_empty() {
+        nothing(ui, scene);
+        return;
+    }
+    let mut held = HashMap::new();
+    std::mem::swap(&mut held, &mut state.held);
+    if state.memos.len() > MEMOS {
+        state.memos.clear();
+    }
+    let draw = Draw::new(scene, &state.table, &mut state.memos, held);
+    let mut conversation = Conversation { draw };
+    state.list.show(ui, &mut conversation, state.revision, "Conversation");
+    let (requests, held) = conversation.draw.finish();
+    state.held = held;
+    if let Some(selected) = requests.iter().rev().find_map(|request| selects(request, scene.session)) {
+        state.clicked = Some(selected);
+    }
+    requests.into_iter().for_each(|request| scene.ask(request));
+}
+
+/// What a request will select.
+fn selects(request: &Request, session: &Session) -> Option<(Option<u32>, Option<usize>)> {
+    match request {
+        Request::SelectStep(number) => Some((Some(*number), None)),
+        Request::SelectEvent(index) => Some((session.step_of_event(*index).map(|step| step.number), Some(*index))),
+        _ => None,
+    }
+}
+
+fn rebuild(scene: &Scene<'_>, state: &mut ConversationState) {
+    let document = scene.document;
+    let first = scene.session.steps.first().map_or(0, |step| step.events.start);
+    let selected_before = document.selected_event.is_some_and(|event| event < first);
+    let built = Built {
+        document: document.id,
+        generation: document.generation,
+        before_open: document.is_expanded(BEFORE) || selected_before,
+    };
+    if state.built == Some(built) {
+        return;
+    }
+    if state.built.is_none_or(|old| (old.document, old.generation) != (built.document, built.generation)) {
+        state.memos.clear();
+        state.held.clear();
+    }
+    state.table = Table::new(scene.session, built.before_open);
+    state.built = Some(built);
+    state.revision += 1;
+}
+
+/// Brings what was selected elsewhere into view.
+fn reveal(scene: &Scene<'_>, state: &mut ConversationState) {
+    let step = scene.document.selected_step().map(|step| step.number);
+    let event = scene.document.selected_event;
+    let now = (scene.reveal, step, event);
+    let before = state.revealed.replace(now);
+    if before == Some(now) {
+        return;
+    }
+    let by_click = state.clicked.take() == Some((step, event));
+    let asked_for = before.is_none_or(|(reveal, ..)| reveal != scene.reveal);
+    if by_click && !asked_for {
+        return;
+    }
+    let table = &state.table;
+    match (event.and_then(|event| table.row_of_event(event, scene.session)), step) {
+        (Some(row), _) => state.list.reveal_below(row, LEAD_PX),
+        // The first step is where a session opens: then what comes before it is seen too.
+        (None, Some(1)) if before.is_none() => {}
+        (None, Some(step)) => {
+            if let Some(row) = table.row_of_step(step) {
+                state.list.jump_to(row, 0.0);
+            }
+        }
+        (None, None) => {}
+    }
+}
+
+fn nothing(ui: &mut Ui, scene: &Scene<'_>) {
+    let sentence = match scene.document.is_whole() {
+        true => "This session has no steps and no events",
+        false => "Nothing has been read yet",
+    };
+    ui.centered_and_justified(|ui| ui.label(egui::RichText::new(sentence).color(scene.theme.weak)));
+}
+
+struct Conversation<'s, 'a> {
+    draw: Draw<'s, 'a>,
+}
+
+impl Rows for Conversation<'_, '_> {
+    type Key = RowKey;
+
+    fn len(&self) -> usize {
+        self.draw.table.rows.len()
+    }
+
+    fn key(&self, row: usize) -> RowKey {
+        self.draw.table.key(row)
+    }
+
+    fn estimate(&self, row: usize, width_px: f32) -> f32 {
+        let session = self.draw.session;
+        match self.draw.table.rows.get(row) {
+            Some(Row::Header(_)) => 46.0,
+            Some(Row::Card(step)) => {
+                let bytes = session.steps.get(*step as usize).map_or(0, |step| step.text_bytes);
+                30.0 + 19.0 * (bytes as f32 * 7.0 / width_px.max(100.0)).ceil().clamp(1.0, 13.0)
+            }
+            Some(Row::Event(index)) => {
+                session.events.get(*index as usize).map_or(30.0, |event| rows::estimate(event, width_px))
+            }
+            _ => 30.0,
+        }
+    }
+
+    fn stamp(&self, row: usize) -> u64 {
+        self.draw.stamp(row)
+    }
+
+    fn sense(&self, row: usize) -> Sense {
+        match self.draw.table.rows.get(row) {
+            Some(Row::Header(_) | Row::Card(_) | Row::Event(_)) => Sense::click(),
+            _ => Sense::hover(),
+        }
+    }
+
+    fn name(&self, row: usize) -> String {
+        self.draw.name(row)
+    }
+
+    fn show(&mut self, ui: &mut Ui, row: usize, measuring: bool) {
+        let Some(row) = self.draw.table.rows.get(row).copied() else { return };
+        self.draw.row(ui, row, measuring);
+    }
+}
+
+/// Whether what is folded by itself is open: each step and event is opened and closed by its place.
+fn is_open(document: &Document, place: Place) -> bool {
+    document.is_expanded(place)
+}
+
+#[cfg(test)]
+mod tests;

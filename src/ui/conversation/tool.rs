@@ -1,0 +1,211 @@
+//! A tool call: what was done to what, how it was allowed, how long it took; its input and its result below.
+
+use egui::{Label, TextWrapMode, Ui};
+
+use super::super::theme::space;
+use super::super::widgets::chips::{self, Chip};
+use super::super::widgets::icons::Icon;
+use super::super::widgets::long_text::{LongTextBox, small_button};
+use super::draw::{Draw, Part, Wanted, line_job, time_column, unread, wrapped};
+use crate::model::{Decision, Event, EventKind, Fact, ToolState};
+use crate::workspace::Request;
+use crate::workspace::text::{EventText, Form, LongText, one_line};
+
+/// Lines of an input, and of a result, that are shown before they are opened.
+const INPUT_LINES: usize = 12;
+const OUTPUT_LINES: usize = 6;
+/// Room a headline is given before chips go below it.
+const HEADLINE_LEAST_PX: f32 = 160.0;
+
+impl Draw<'_, '_> {
+    pub fn tool_row(&mut self, ui: &mut Ui, index: usize, event: &Event) {
+        let text = match self.text_of(index, event) {
+            Wanted::Ready(text) => Some(text),
+            Wanted::Coming => None,
+            Wanted::Failed(sentence) => {
+                self.columns(ui, Some((Icon::Tool, self.theme.weak)), &time_column(event), |draw, ui| {
+                    draw.headline(ui, index, event, None);
+                    unread(ui, draw.theme, &sentence);
+                });
+                self.event_input(ui, index, event, None);
+                return;
+            }
+        };
+        let denied = is_denied(event);
+        let colour = if denied { self.theme.denied } else { self.theme.weak };
+        self.columns(ui, Some((Icon::Tool, colour)), &time_column(event), |draw, ui| {
+            draw.headline(ui, index, event, text.as_deref());
+            match text.as_deref() {
+                Some(text) => draw.boxes(ui, event, text),
+                None if event.text_bytes > 120 && !denied => {
+                    // Room for what is on its way, so that what is below does not jump when it comes.
+                    ui.add_space(super::rows::estimate(event, ui.available_width()) - 34.0);
+                }
+                None => {}
+            }
+        });
+        self.event_input(ui, index, event, text.as_deref());
+    }
+
+    /// `exec pytest -q` and the chips, which go below where there is no room beside it.
+    fn headline(&mut self, ui: &mut Ui, index: usize, event: &Event, text: Option<&EventText>) {
+        let theme = self.theme;
+        let (verb, subject, note) = match text.and_then(|text| text.tool.as_ref()) {
+            Some(tool) => (tool.verb.clone(), tool.subject.clone(), tool.note.clone()),
+            None => (fallback_verb(event), one_line(&event.label, 160), String::new()),
+        };
+        let waits = if text.is_none() { "  …" } else { "" };
+        let note = if note.is_empty() { String::new() } else { format!("  {note}") };
+        let colour = if is_denied(event) { theme.denied } else { theme.text };
+        let gap = if subject.is_empty() { "" } else { " " };
+        let job = line_job(&[
+            (&verb, false, colour),
+            (gap, false, colour),
+            (&subject, true, colour),
+            (&note, false, theme.weak),
+            (waits, false, theme.weak),
+        ]);
+        let chips = self.chips(index, event);
+        ui.horizontal_wrapped(|ui| {
+            ui.spacing_mut().item_spacing = egui::vec2(6.0, 3.0);
+            let chips_px: f32 = chips.iter().map(|chip| chip.width(ui) + 6.0).sum();
+            let beside = ui.available_width() - chips_px;
+            let room = if beside >= HEADLINE_LEAST_PX { beside } else { ui.available_width() };
+            let galley = {
+                let mut job = job;
+                job.wrap = egui::text::TextWrapping::truncate_at_width(room);
+                ui.fonts_mut(|fonts| fonts.layout_job(job))
+            };
+            let elided = galley.elided;
+            let whole = format!("{verb} {subject}{note}");
+            let label = ui.add(Label::new(galley).selectable(true).wrap_mode(TextWrapMode::Extend));
+            if elided {
+                label.on_hover_text(whole);
+            }
+            chips.iter().for_each(|chip| drop(chip.show(ui)));
+        });
+    }
+
+    /// How the call was allowed, and how it failed.
+    fn chips(&self, index: usize, event: &Event) -> Vec<Chip> {
+        let theme = self.theme;
+        let mut chips: Vec<Chip> = Vec::new();
+        let mut ruled = false;
+        for folded in self.table.folded_into(index).filter_map(|folded| self.event(folded)) {
+            let Some(marker) = folded.marker.as_deref() else { continue };
+            ruled |= matches!(&marker.fact, Fact::Approval { decision: Decision::Denied | Decision::Blocked, .. });
+            let chip = chips::of_marker(marker, theme);
+            chips.push(Chip { text: one_line(&chip.text, 160), ..chip });
+        }
+        let state = event.tool.as_ref().map_or(ToolState::Done, |tool| tool.state);
+        match (state, event.marker.as_deref()) {
+            (ToolState::Denied, _) if !ruled => chips.push(Chip::new(Icon::Denied, "denied", theme.denied)),
+            (ToolState::Failed, Some(marker)) => {
+                let text = match &marker.fact {
+                    Fact::Failure { code: None, message } if message.is_empty() => "failed".to_owned(),
+                    _ => one_line(&super::super::words::marker(marker), 80),
+                };
+                chips.push(Chip::new(Icon::Failure, text, theme.failure));
+            }
+            (ToolState::Failed, None) => chips.push(Chip::new(Icon::Failure, "failed", theme.failure)),
+            (ToolState::Pending, _) => chips.push(Chip { icon: None, text: "no result".into(), colour: theme.weak }),
+            (_, Some(marker)) => {
+                let chip = chips::of_marker(marker, theme);
+                chips.push(Chip { text: one_line(&chip.text, 160), ..chip });
+            }
+            _ => {}
+        }
+        chips
+    }
+
+    /// The input in its form, then the result.
+    fn boxes(&mut self, ui: &mut Ui, event: &Event, text: &EventText) {
+        let what = text
+            .tool
+            .as_ref()
+            .map_or_else(|| event.label.to_string(), |tool| format!("{} {}", tool.verb, one_line(&tool.subject, 60)));
+        let place = Part::Input.of(event.place);
+        let open = super::is_open(self.document, place);
+        let name = format!("input of {what}");
+        let asked = match text.tool.as_ref().map(|tool| &tool.form) {
+            Some(Form::Diff(diff)) if !diff.text.is_empty() => {
+                let shown = LongTextBox::new(&diff.text, &name).diff(&diff.lines);
+                Some((boxed(ui, shown.folded(INPUT_LINES, open)), &diff.text))
+            }
+            Some(Form::Text(input) | Form::Json(input)) if !input.is_empty() => {
+                Some((boxed(ui, LongTextBox::new(input, &name).folded(INPUT_LINES, open)), input))
+            }
+            _ => None,
+        };
+        if let Some((asked, input)) = asked {
+            self.answer(asked, place, input);
+        }
+        if !text.text.is_empty() {
+            let place = Part::Text.of(event.place);
+            let open = super::is_open(self.document, place);
+            let asked = boxed(ui, LongTextBox::new(&text.text, &format!("text of {what}")).folded(OUTPUT_LINES, open));
+            self.answer(asked, place, &text.text);
+        }
+        if let Some(output) = &text.output {
+            self.output(ui, event, output, &what);
+        }
+        for attachment in &text.attachments {
+            ui.add_space(2.0);
+            wrapped(ui, &[(attachment, false, self.theme.weak)]);
+        }
+    }
+
+    fn output(&mut self, ui: &mut Ui, event: &Event, output: &LongText, what: &str) {
+        let place = Part::Output.of(event.place);
+        let open = super::is_open(self.document, place);
+        // What a refused call gave back is words to the model about the refusal: the chip says it better.
+        if is_denied(event) && !open {
+            if small_button(ui, "Show what the agent was told", &format!("Show the result of {what}")) {
+                self.ask(Request::Expand(place));
+            }
+            return;
+        }
+        let name = format!("output of {what}");
+        let shown = LongTextBox::new(output, &name);
+        let asked = boxed(ui, shown.folded(OUTPUT_LINES, open));
+        self.answer(asked, place, output);
+        if is_denied(event)
+            && output.line_count() <= OUTPUT_LINES
+            && small_button(ui, "Show less", &format!("Fold the result of {what}"))
+        {
+            self.ask(Request::Expand(place));
+        }
+    }
+
+    pub fn answer(
+        &mut self,
+        asked: super::super::widgets::long_text::Asked,
+        place: crate::model::Place,
+        text: &LongText,
+    ) {
+        if asked.toggle {
+            self.ask(Request::Expand(place));
+        }
+        if asked.copy {
+            self.ask(Request::Copy(text.original().to_owned()));
+        }
+    }
+}
+
+/// A box with some air above it.
+pub fn boxed(ui: &mut Ui, text: LongTextBox<'_>) -> super::super::widgets::long_text::Asked {
+    ui.add_space(space::XS + 1.0);
+    text.show(ui)
+}
+
+fn is_denied(event: &Event) -> bool {
+    event.tool.as_ref().is_some_and(|tool| tool.state == ToolState::Denied)
+}
+
+fn fallback_verb(event: &Event) -> String {
+    match (&event.tool, event.kind) {
+        (_, EventKind::ToolResult) => "result".to_owned(),
+        (Some(tool), _) if !tool.name.is_empty() => one_line(&tool.name, 60),
+        _ => event.kind.word().to_owned(),
+    }
+}
