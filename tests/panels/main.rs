@@ -104,9 +104,9 @@ impl Window {
         self.harness.run_steps(3);
     }
 
-    /// Clicks the one thing whose name contains this.
+    /// Clicks the first thing whose name contains this: in the list of steps before the conversation.
     fn click_containing(&mut self, part: &str) {
-        self.harness.get_by_label_contains(part).click();
+        self.harness.get_all_by_label_contains(part).next().unwrap().click();
         self.harness.run_steps(3);
     }
 

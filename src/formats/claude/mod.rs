@@ -32,6 +32,7 @@ mod usage;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -74,6 +75,21 @@ fn open(source: Arc<SourceFile>, sample: &Sample, observer: &dyn Observer) -> Re
     let mut transcript = Transcript::new(source, index, agents, false);
     transcript.assembled.session.report.problems.extend(problems);
     Ok(Arc::new(transcript))
+}
+
+/// By id where Claude Code looks for sessions (`projects/PROJECT/ID.jsonl`), by path anywhere else.
+fn resume_command(session_id: &str, path: &Path) -> String {
+    let projects = path.parent().and_then(Path::parent).and_then(Path::file_name);
+    if projects.is_some_and(|name| name == "projects") && path.file_stem().is_some_and(|stem| stem == session_id) {
+        return format!("claude --resume {session_id}");
+    }
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
+    if text.chars().all(plain) {
+        return format!("claude --resume {text}");
+    }
+    // Quoted for a POSIX shell: only a quote itself has to leave the quotes.
+    format!("claude --resume '{}'", text.replace('\'', "'\\''"))
 }
 
 /// A transcript that was read.
@@ -147,6 +163,10 @@ impl Recording for Transcript {
 
     fn files(&self) -> &[Arc<SourceFile>] {
         &self.files
+    }
+
+    fn resume_command(&self, session_id: &str, path: &Path) -> Option<String> {
+        Some(resume_command(session_id, path))
     }
 
     fn span(&self, place: Place) -> Option<Span> {

@@ -67,13 +67,13 @@ pub fn show(
     };
     let refused = plan.would_refuse.as_deref();
     super::closing_row(ui, requests, |ui, requests| {
-        let button = Button::new(format!("Revert step {step_number}")).stroke(Stroke::new(1.0, theme.failure));
+        let button = Button::new("Revert now").stroke(Stroke::new(1.0, theme.failure));
         let response = ui.add_enabled(refused.is_none(), button);
         if response.clicked() {
             requests.push(Request::ConfirmRevert);
         }
         if let Some(reason) = refused {
-            let spoken = format!("Revert step {step_number}, not available: {reason}");
+            let spoken = format!("Revert now, not available: {reason}");
             response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, false, &spoken));
             response.on_disabled_hover_text(reason);
         }

@@ -115,15 +115,21 @@ fn field(ui: &mut Ui, scene: &mut Scene<'_>, name: &str, value: &str) {
     });
 }
 
-/// A name and a figure, aligned on the right of its column.
-pub fn figure(ui: &mut Ui, theme: &Theme, name: &str, value: &str) {
-    ui.horizontal(|ui| {
+/// A name and two figures, each aligned on the right of its column.
+pub fn figures(ui: &mut Ui, theme: &Theme, name: &str, first: &str, second: &str) {
+    let spoken = format!("{name}: {first}, {second}");
+    let row = ui.horizontal(|ui| {
         name_cell(ui, theme, name);
-        let cell = vec2(90.0, ui.text_style_height(&egui::TextStyle::Body));
-        ui.allocate_ui_with_layout(cell, Layout::right_to_left(Align::Center), |ui| {
-            ui.label(RichText::new(value).color(theme.text));
-        });
+        let width = ((ui.available_width() - space::S) / 2.0).clamp(40.0, 90.0);
+        let cell = vec2(width, ui.text_style_height(&egui::TextStyle::Body));
+        for text in [first, second] {
+            let colour = if name.is_empty() { theme.weak } else { theme.text };
+            ui.allocate_ui_with_layout(cell, Layout::right_to_left(Align::Center), |ui| {
+                ui.label(RichText::new(text).color(colour));
+            });
+        }
     });
+    row.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &spoken));
 }
 
 fn name_cell(ui: &mut Ui, theme: &Theme, name: &str) {

@@ -27,11 +27,7 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>) {
             }
             fields::step(ui, scene, step);
             separator(ui, scene);
-            tokens(ui, scene, &step.usage, "Tokens of this step");
-            if step.usage != scene.session.usage {
-                ui.add_space(space::XS);
-                tokens(ui, scene, &scene.session.usage, "Tokens of the session");
-            }
+            tokens(ui, scene, &step.usage, &scene.session.usage);
             separator(ui, scene);
             raw(ui, scene, event.map_or(step.place, |event| event.place));
         });
@@ -45,27 +41,29 @@ fn separator(ui: &mut Ui, scene: &Scene<'_>) {
     ui.add_space(space::S);
 }
 
-fn tokens(ui: &mut Ui, scene: &Scene<'_>, usage: &Usage, title: &str) {
-    ui.label(RichText::new(title).font(theme::bold(size::BASE)));
+/// The step's tokens beside those of the whole session.
+fn tokens(ui: &mut Ui, scene: &Scene<'_>, step: &Usage, session: &Usage) {
+    ui.label(RichText::new("Tokens").font(theme::bold(size::BASE)));
     let counters = [
-        ("Input", usage.input),
-        ("Cache read", usage.cache_read),
-        ("Cache write", usage.cache_write),
-        ("Output", usage.output),
-        ("Of it thinking", usage.reasoning),
+        ("Input", step.input, session.input),
+        ("Cache read", step.cache_read, session.cache_read),
+        ("Cache write", step.cache_write, session.cache_write),
+        ("Output", step.output, session.output),
+        ("Of it thinking", step.reasoning, session.reasoning),
     ];
-    let mut none = true;
-    for (name, value) in counters {
-        if let Some(value) = value {
-            none = false;
-            fields::figure(ui, scene.theme, name, &words::figure(value));
-        }
-    }
-    if let Some(cost) = usage.cost {
-        fields::figure(ui, scene.theme, "Cost, recorded", &format!("${cost:.4}"));
-    }
-    if none {
+    let known: Vec<_> = counters.into_iter().filter(|(_, step, session)| step.is_some() || session.is_some()).collect();
+    if known.is_empty() && session.cost.is_none() {
         ui.label(RichText::new("None recorded").color(scene.theme.weak));
+        return;
+    }
+    fields::figures(ui, scene.theme, "", "this step", "session");
+    let figure = |value: Option<u64>| value.map_or_else(|| "–".to_owned(), words::figure);
+    for (name, step, session) in known {
+        fields::figures(ui, scene.theme, name, &figure(step), &figure(session));
+    }
+    if session.cost.is_some() || step.cost.is_some() {
+        let cost = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |cost| format!("${cost:.2}"));
+        fields::figures(ui, scene.theme, "Cost, recorded", &cost(step.cost), &cost(session.cost));
     }
 }
 
