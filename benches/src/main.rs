@@ -3,6 +3,7 @@
 //! Each measurement runs in a process of its own, so that its time and its peak memory are nobody else's: the program
 //! starts itself again with `measure NAME FILE`.
 
+mod frames;
 mod probe;
 
 use std::ffi::OsString;
@@ -121,17 +122,25 @@ fn report(file: Option<PathBuf>, options: Options, runs: usize) -> Result<()> {
         None => println!("file          {}", megabytes(bytes)),
     }
     println!("median of     {runs} runs each\n");
-    println!("{:<14}{:>10}{:>10}{:>14}{:>12}", "", "cpu", "wall", "peak memory", "yardsticks");
+    println!("{:<16}{:>10}{:>10}{:>14}{:>12}", "", "cpu", "wall", "peak memory", "yardsticks");
 
     let yardstick = median(Probe::Yardstick, &path, runs)?;
     print_row("yardstick", &yardstick, &yardstick);
     let open = median(Probe::Open, &path, runs)?;
     print_row("open", &open, &yardstick);
+    let steps = median(Probe::Steps, &path, runs)?;
+    print_row("stepline steps", &steps, &yardstick);
     let following = median(Probe::OpenWithPartials, &path, runs)?;
     print_row("  in a window", &following, &yardstick);
-    println!("{:<14}{:>10}{:>10}", "first steps", "", seconds(following.first_steps_ms));
 
-    // The cost of a frame goes here, as one more row: a window without a screen over the opened file.
+    let frames = Probe::Frames.run_apart(&path)?;
+    println!("\nfirst steps on screen after {}", seconds(frames.first_steps_ms));
+    println!(
+        "a frame while scrolling, zooming and playing back, processor time: {} in the middle, {} at p99, {} at most",
+        milliseconds(frames.frame_median_ms),
+        milliseconds(frames.frame_p99_ms),
+        milliseconds(frames.frame_longest_ms),
+    );
 
     println!("\nyardstick: every line parsed to a serde_json value and dropped, on one thread");
     if let (Some(made), Some(found)) = (made, open.steps)
@@ -148,7 +157,7 @@ fn print_row(name: &str, figures: &Figures, yardstick: &Figures) {
         _ => "-".to_owned(),
     };
     println!(
-        "{name:<14}{:>10}{:>10}{:>14}{ratio:>12}",
+        "{name:<16}{:>10}{:>10}{:>14}{ratio:>12}",
         seconds(figures.cpu_ms),
         seconds(figures.wall_ms),
         figures.peak_bytes.map_or("-".to_owned(), megabytes),
@@ -164,6 +173,10 @@ fn median(probe: Probe, path: &Path, runs: usize) -> Result<Figures> {
 
 fn seconds(ms: Option<f64>) -> String {
     ms.map_or("-".to_owned(), |ms| format!("{:.3} s", ms / 1000.0))
+}
+
+fn milliseconds(ms: Option<f64>) -> String {
+    ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"))
 }
 
 fn megabytes(bytes: u64) -> String {

@@ -15,6 +15,18 @@ pub fn cpu_time() -> Option<Duration> {
     None
 }
 
+/// Time that this thread has spent on a processor so far.
+#[cfg(target_os = "linux")]
+pub fn thread_time() -> Option<Duration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn thread_time() -> Option<Duration> {
+    None
+}
+
 /// The most memory that this process has had in use, in bytes.
 pub fn peak_memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

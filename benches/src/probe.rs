@@ -9,9 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
+use stepline::cli;
 use stepline::formats::{self, Observer, Patient, Recording};
 use stepline::store::Watch;
 use stepline_bench::measure;
+
+use crate::frames;
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +23,12 @@ pub enum Probe {
     Yardstick,
     /// Opening the file and waiting for all of it, as the command line does.
     Open,
+    /// `stepline steps FILE --json`, with what it prints thrown away.
+    Steps,
     /// Opening it as the window does, which shows what has been read so far.
     OpenWithPartials,
+    /// The window itself, without a screen.
+    Frames,
 }
 
 /// What a measurement gave; `None` where the system does not tell, or where it makes no sense.
@@ -33,16 +40,21 @@ pub struct Figures {
     /// Until the first recording with steps arrived.
     pub first_steps_ms: Option<f64>,
     pub steps: Option<u64>,
+    pub frame_median_ms: Option<f64>,
+    pub frame_p99_ms: Option<f64>,
+    pub frame_longest_ms: Option<f64>,
 }
 
 impl Probe {
-    const ALL: [Self; 3] = [Self::Yardstick, Self::Open, Self::OpenWithPartials];
+    const ALL: [Self; 5] = [Self::Yardstick, Self::Open, Self::Steps, Self::OpenWithPartials, Self::Frames];
 
     fn name(self) -> &'static str {
         match self {
             Self::Yardstick => "yardstick",
             Self::Open => "open",
+            Self::Steps => "steps",
             Self::OpenWithPartials => "open-with-partials",
+            Self::Frames => "frames",
         }
     }
 
@@ -65,13 +77,20 @@ impl Probe {
 
     /// Measures in this process.
     pub fn run(self, path: &Path) -> Result<Figures> {
+        if self == Self::Frames {
+            return frames::measure_frames(path);
+        }
         let (cpu, start) = (measure::cpu_time(), Instant::now());
         let (recording, first) = match self {
             Self::Yardstick => {
                 yardstick(path)?;
                 (None, None)
             }
-            Self::Open => (Some(formats::open(path, &Patient)?), None),
+            Self::Steps => {
+                steps(path)?;
+                (None, None)
+            }
+            Self::Open | Self::Frames => (Some(formats::open(path, &Patient)?), None),
             Self::OpenWithPartials => {
                 let observer = FirstSteps { start, first: Mutex::new(None) };
                 let recording = formats::open(path, &observer)?;
@@ -88,6 +107,7 @@ impl Probe {
             peak_bytes: measure::peak_memory(),
             first_steps_ms: first.map(milliseconds),
             steps: recording.map(|recording| recording.session().steps.len() as u64),
+            ..Figures::default()
         })
     }
 }
@@ -97,6 +117,8 @@ impl Figures {
         json!({
             "cpuMs": self.cpu_ms, "wallMs": self.wall_ms, "peakBytes": self.peak_bytes,
             "firstStepsMs": self.first_steps_ms, "steps": self.steps,
+            "frameMedianMs": self.frame_median_ms, "frameP99Ms": self.frame_p99_ms,
+            "frameLongestMs": self.frame_longest_ms,
         })
     }
 
@@ -108,12 +130,22 @@ impl Figures {
             peak_bytes: value["peakBytes"].as_u64(),
             first_steps_ms: value["firstStepsMs"].as_f64(),
             steps: value["steps"].as_u64(),
+            frame_median_ms: value["frameMedianMs"].as_f64(),
+            frame_p99_ms: value["frameP99Ms"].as_f64(),
+            frame_longest_ms: value["frameLongestMs"].as_f64(),
         })
     }
 }
 
 fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
+}
+
+/// What the command does, but for the terminal.
+fn steps(path: &Path) -> Result<()> {
+    let options = cli::Options { paths: vec![path.to_owned()], json: true, ..cli::Options::default() };
+    cli::run(cli::CommandName::Steps, &options, &mut std::io::sink())
+        .map_err(|error| anyhow::anyhow!("{}", error.sentence().unwrap_or_default()))
 }
 
 /// Lines that are no JSON are passed over; the measurement is of the others.

@@ -1,0 +1,138 @@
+//! The cost of a frame: the whole window without a screen, over the file, driven as a user would.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use egui::{Context, Event, Modifiers, MouseWheelUnit, Pos2, RawInput, Rect, TouchPhase, pos2, vec2};
+use stepline::ui::app::App;
+use stepline::workspace::picker::FilePicker;
+use stepline::workspace::{Command, Request, Surroundings};
+use stepline_bench::measure;
+
+use crate::probe::Figures;
+
+const SIZE: (f32, f32) = (1440.0, 900.0);
+/// Frames drawn of each kind.
+const FRAMES: usize = 200;
+/// Between frames, as a screen leaves it: the texts that came into view are read meanwhile.
+const PAUSE: Duration = Duration::from_millis(4);
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Where the pointer is for each kind of movement.
+const CONVERSATION: Pos2 = pos2(700.0, 600.0);
+const STEPS: Pos2 = pos2(120.0, 600.0);
+const TIMELINE: Pos2 = pos2(700.0, 100.0);
+
+struct Window {
+    context: Context,
+    app: App,
+    time: f64,
+}
+
+struct NoDialog;
+
+impl FilePicker for NoDialog {
+    fn pick(&self) -> std::result::Result<Vec<PathBuf>, String> {
+        Ok(Vec::new())
+    }
+}
+
+impl Window {
+    fn open(path: &Path) -> Self {
+        let context = Context::default();
+        let surroundings = Surroundings {
+            wake: Arc::new(|| {}),
+            picker: Arc::new(NoDialog),
+            settings_path: None,
+            claude_projects: None,
+        };
+        let app = App::new(&context, surroundings, &[path.to_owned()], None);
+        Self { context, app, time: 0.0 }
+    }
+
+    /// Draws one frame; the processor time it took on this thread.
+    fn frame(&mut self, events: Vec<Event>) -> Duration {
+        self.time += 1.0 / 60.0;
+        let input = RawInput {
+            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, vec2(SIZE.0, SIZE.1))),
+            time: Some(self.time),
+            events,
+            ..RawInput::default()
+        };
+        let before = measure::thread_time();
+        let output = self.context.run_ui(input, |ui| self.app.frame(ui));
+        let drawn = self.context.tessellate(output.shapes, output.pixels_per_point);
+        std::hint::black_box(drawn.len());
+        let after = measure::thread_time();
+        after.zip(before).map_or(Duration::ZERO, |(after, before)| after.saturating_sub(before))
+    }
+
+    fn scroll(&mut self, at: Pos2, delta_px: f32) -> Duration {
+        std::thread::sleep(PAUSE);
+        self.frame(vec![
+            Event::PointerMoved(at),
+            Event::MouseWheel {
+                unit: MouseWheelUnit::Point,
+                delta: vec2(0.0, delta_px),
+                phase: TouchPhase::Move,
+                modifiers: Modifiers::NONE,
+            },
+        ])
+    }
+
+    fn steps(&self) -> usize {
+        self.app.workspace.active().and_then(|document| document.session()).map_or(0, |session| session.steps.len())
+    }
+}
+
+/// Frame costs, and when the first steps were on the screen.
+pub fn measure_frames(path: &Path) -> Result<Figures> {
+    let start = Instant::now();
+    let mut window = Window::open(path);
+    let mut first_steps = None;
+    loop {
+        window.frame(Vec::new());
+        if first_steps.is_none() && window.steps() > 0 {
+            window.frame(Vec::new());
+            first_steps = Some(start.elapsed());
+        }
+        if !window.app.workspace.is_busy() {
+            break;
+        }
+        if start.elapsed() > PATIENCE {
+            bail!("the window did not finish reading");
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut costs = Vec::new();
+    window.app.workspace.handle(Request::SelectStep(u32::try_from(window.steps() / 2)?));
+    for _ in 0..8 {
+        window.scroll(CONVERSATION, 0.0);
+    }
+    for (at, delta_px) in
+        [(CONVERSATION, -240.0), (CONVERSATION, 2400.0), (STEPS, -300.0), (TIMELINE, 40.0), (TIMELINE, -40.0)]
+    {
+        for _ in 0..FRAMES {
+            costs.push(window.scroll(at, delta_px));
+        }
+    }
+    window.app.workspace.handle(Request::Run(Command::Replay));
+    for _ in 0..FRAMES {
+        std::thread::sleep(PAUSE);
+        costs.push(window.frame(Vec::new()));
+    }
+    costs.sort_unstable();
+    let at =
+        |share: f64| costs.get(((costs.len() - 1) as f64 * share) as usize).map(|cost| cost.as_secs_f64() * 1000.0);
+    Ok(Figures {
+        first_steps_ms: first_steps.map(|time| time.as_secs_f64() * 1000.0),
+        frame_median_ms: at(0.5),
+        frame_p99_ms: at(0.99),
+        frame_longest_ms: at(1.0),
+        peak_bytes: measure::peak_memory(),
+        steps: Some(window.steps() as u64),
+        ..Figures::default()
+    })
+}
