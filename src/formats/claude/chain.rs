@@ -155,12 +155,16 @@ impl Walk {
         }
         let on_chain = |record: u32| position.get(record as usize).is_some_and(|at| *at != NONE);
         let climbs = forest.climb(on_chain, |record| starts_prompt(index, record));
-        let messages: HashMap<u32, u32> = (0..)
-            .zip(&walk.chain)
-            .filter_map(|(at, record)| Some((index.record(*record)?, at)))
-            .filter(|(record, _)| record.role == Role::Assistant && record.message != NONE)
-            .map(|(record, at)| (record.message, at))
-            .collect();
+        // Where each response begins on the chain.
+        let mut messages: HashMap<u32, u32> = HashMap::new();
+        for (at, record) in (0..).zip(&walk.chain) {
+            if let Some(record) = index.record(*record)
+                && record.role == Role::Assistant
+                && record.message != NONE
+            {
+                messages.entry(record.message).or_insert(at);
+            }
+        }
 
         // Companions by the chain position they come after.
         let mut companions: Vec<(u32, u32)> = Vec::new();
@@ -185,7 +189,7 @@ impl Walk {
             if let Some(message) = messages.get(&record.message)
                 && free(number)
             {
-                let at = anchor(number).unwrap_or(*message);
+                let at = anchor(number).unwrap_or(*message).max(*message);
                 companions.push((at, number));
                 add_calls(index, number, at, &mut calls);
             }

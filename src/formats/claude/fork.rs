@@ -9,13 +9,12 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::Transcript;
-use super::chain::reached_model;
-use super::index::{Flags, Index, NONE, Role, What};
+use super::index::{Flags, Index, NONE, Role};
 use super::kept::{self, Kept};
 use super::keys::{self, Missing};
 use super::steps::{NOTHING_BEFORE, targets};
 use crate::formats::{Cut, Fork, Refusal};
-use crate::store::{ReadError, Rewrite, SourceFile, Span};
+use crate::store::{ReadError, Rewrite, SourceFile};
 
 /// A description beside a subagent's file is a few hundred bytes.
 const MAX_META_BYTES: u64 = 64 * 1024;
@@ -99,26 +98,8 @@ fn with_inlined(transcript: &Transcript, kept: &Kept) -> Vec<u32> {
 
 /// How many steps the kept records make.
 fn steps_in(transcript: &Transcript, kept: &Kept) -> u32 {
-    let index = &transcript.index;
     let on: HashSet<u32> = kept.order.iter().copied().collect();
-    let count = transcript
-        .assembled
-        .marks
-        .iter()
-        .filter(|mark| on.contains(&mark.record))
-        .filter(|mark| match mark.answer {
-            Some(answer) => {
-                transcript.assembled.walk.chain.get(answer as usize).is_some_and(|answer| on.contains(answer))
-            }
-            None => {
-                let is_command =
-                    index.pieces.get(mark.piece as usize).is_some_and(|piece| matches!(piece.what, What::Command));
-                let at = kept.chain.iter().position(|number| *number == mark.record);
-                !is_command || at.is_some_and(|at| reached_model(index, &kept.chain, at))
-            }
-        })
-        .count();
-    u32::try_from(count).unwrap_or(u32::MAX)
+    kept::steps_among(&transcript.index, &transcript.assembled, &kept.chain, |record| on.contains(&record))
 }
 
 fn title_line(transcript: &Transcript, cut: Cut, session_id: &str) -> String {
@@ -164,22 +145,10 @@ impl Identity<'_> {
             let bridges = record.parent == NONE && record.logical != NONE;
             values.push((if bridges { "logicalParentUuid" } else { "parentUuid" }, link, Missing::Add));
         }
-        splice(rewrite, record.span, &bytes, &values);
+        keys::splice(rewrite, record.span.offset, &bytes, &values);
+        rewrite.push(b"\n");
         Ok(())
     }
-}
-
-/// Appends a record with some of its keys set, and a line feed.
-fn splice(rewrite: &mut Rewrite, span: Span, bytes: &[u8], values: &[(&str, String, Missing)]) {
-    let mut at = 0;
-    // A record that was mended before it could be read may be no whole object; then it stays as it is.
-    for edit in keys::set(bytes, values).unwrap_or_default() {
-        rewrite.copy(span.offset + at as u64, (edit.range.start - at) as u64);
-        rewrite.push(&edit.bytes);
-        at = edit.range.end;
-    }
-    rewrite.copy(span.offset + at as u64, (bytes.len() - at) as u64);
-    rewrite.push(b"\n");
 }
 
 /// The files of subagents that kept calls started, under the new session's folder.
@@ -195,7 +164,8 @@ fn companions(transcript: &Transcript, kept: &Kept, session_id: &str) -> Result<
             let bytes = file.source.read_at(record.span.offset, record.span.len as usize)?;
             let session = json!(session_id).to_string();
             let values = [("sessionId", session.clone(), Missing::Leave), ("session_id", session, Missing::Leave)];
-            splice(&mut rewrite, record.span, &bytes, &values);
+            keys::splice(&mut rewrite, record.span.offset, &bytes, &values);
+            rewrite.push(b"\n");
         }
         let folder = Path::new(session_id);
         found.push((folder.join(&file.relative), rewrite));

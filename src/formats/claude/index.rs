@@ -61,9 +61,10 @@ pub(super) enum Role {
 }
 
 impl Role {
-    /// Whether a record of this role can be the last one of the chain.
+    /// Whether a record of this role can be the last one of the chain. New types of records have joined the chain before:
+    /// one that is not known yet leads like others.
     pub fn can_lead(self) -> bool {
-        matches!(self, Self::User | Self::Assistant | Self::System | Self::Attachment | Self::Progress)
+        matches!(self, Self::User | Self::Assistant | Self::System | Self::Attachment | Self::Progress | Self::Stranger)
     }
 }
 

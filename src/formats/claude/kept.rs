@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::chain::Forest;
+use super::chain::{Forest, reached_model};
 use super::index::{Index, NONE, Record, Role, Symbol, What};
 use super::session::Assembled;
 
@@ -167,18 +167,22 @@ fn finish(
     if let Some(last) = last
         && let Some(at) = kept.order.iter().position(|number| *number == last)
     {
-        let before: Vec<u32> = kept
-            .order
-            .iter()
-            .skip(at + 1)
-            .copied()
-            .filter(|number| !hangs_on(&assembled.forest, *number, last))
-            .collect();
-        if !before.is_empty() {
-            kept.order.retain(|number| !before.contains(number));
-            let at = kept.order.iter().position(|number| *number == last).unwrap_or(kept.order.len());
-            kept.order.splice(at..at, before);
-        }
+        let after: Vec<u32> = kept.order.drain(at + 1..).collect();
+        // A question asked beside the chain would become a step if the chain went on over it.
+        let asks = |number: &u32| {
+            index.record(*number).is_some_and(|record| {
+                index.pieces_of(record).any(|(_, piece)| match &piece.what {
+                    What::Call(call) => !call.questions.is_empty(),
+                    What::Result(outcome) => !outcome.answers.is_empty(),
+                    _ => false,
+                })
+            })
+        };
+        let stay = !after.iter().any(asks);
+        let (after, before): (Vec<u32>, Vec<u32>) =
+            after.into_iter().partition(|number| stay && hangs_on(&assembled.forest, *number, last));
+        kept.order.splice(at..at, before);
+        kept.order.extend(after);
     }
     for number in &kept.order {
         if let Some(parent) = assembled.forest.parent(*number)
@@ -201,4 +205,21 @@ fn nearest(forest: &Forest, record: u32, set: &HashSet<u32>) -> u32 {
         .take(10_000)
         .find(|record| set.contains(record))
         .unwrap_or(NONE)
+}
+
+/// How many steps are left when `chain` is left of the active chain, and `is_kept` tells of all records.
+///
+/// A slash command is a step only while something shows that the model ran it.
+pub(super) fn steps_among(index: &Index, assembled: &Assembled, chain: &[u32], is_kept: impl Fn(u32) -> bool) -> u32 {
+    let positions: HashMap<u32, usize> = chain.iter().enumerate().map(|(at, record)| (*record, at)).collect();
+    let is_step = |mark: &&super::steps::Mark| match mark.answer {
+        Some(answer) => assembled.walk.chain.get(answer as usize).is_some_and(|answer| is_kept(*answer)),
+        None => {
+            let piece = index.pieces.get(mark.piece as usize);
+            let is_command = piece.is_some_and(|piece| matches!(piece.what, What::Command));
+            !is_command || positions.get(&mark.record).is_some_and(|at| reached_model(index, chain, *at))
+        }
+    };
+    let marks = assembled.marks.iter().filter(|mark| is_kept(mark.record));
+    u32::try_from(marks.filter(is_step).count()).unwrap_or(u32::MAX)
 }

@@ -4,6 +4,8 @@
 
 use std::ops::Range;
 
+use crate::store::Rewrite;
+
 /// A top-level key of an object and where its value is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key<'a> {
@@ -128,6 +130,18 @@ pub(super) fn set(bytes: &[u8], values: &[(&str, String, Missing)]) -> Option<Ve
     }
     edits.sort_by_key(|edit| edit.range.start);
     Some(edits)
+}
+
+/// Appends the record at `offset` of the source with some of its keys set.
+pub(super) fn splice(rewrite: &mut Rewrite, offset: u64, bytes: &[u8], values: &[(&str, String, Missing)]) {
+    let mut at = 0;
+    // A record that was mended before it could be read may be no whole object; then it stays as it is.
+    for edit in set(bytes, values).unwrap_or_default() {
+        rewrite.copy(offset + at as u64, edit.range.start.saturating_sub(at) as u64);
+        rewrite.push(&edit.bytes);
+        at = edit.range.end;
+    }
+    rewrite.copy(offset + at as u64, bytes.len().saturating_sub(at) as u64);
 }
 
 /// What to do about a key that is not there.

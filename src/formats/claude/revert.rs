@@ -4,12 +4,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Transcript;
 use super::chain::Stop;
-use super::index::{Flags, NONE, Role, Symbol, What};
-use super::kept::calls_in;
+use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
+use super::kept::{calls_in, steps_among};
+use super::keys::{self, Missing};
 use super::labels;
 use super::steps::{NOTHING_BEFORE, targets};
 use crate::formats::{Dropped, FileAction, FileActionKind, Refusal, Revert};
@@ -40,9 +41,15 @@ pub(super) fn plan(transcript: &Transcript, number: u32) -> Result<Revert, Refus
         // A copy of it would stand before it and make it the copy.
         gone.extend(duplicates_of(transcript, &HashSet::from([moved])));
     }
+    let chain = assembled.walk.chain.get(..=target as usize).unwrap_or_default();
+    let kept: HashSet<u32> = chain.iter().copied().collect();
+    let keeps_steps = steps_among(index, assembled, chain, |record| kept.contains(&record));
+    if keeps_steps + 1 < number {
+        warnings.push("the slash command before it has no answer without it, and is no step any more".to_owned());
+    }
     Ok(Revert {
         rewrite: rewrite(transcript, source, &gone, moved)?,
-        keeps_steps: number - 1,
+        keeps_steps,
         dropped: dropped(transcript, target, &gone)?,
         prefill: if step.kind == StepKind::Prompt { Some(transcript.prompt_of(step)?) } else { None },
         warnings,
@@ -145,33 +152,66 @@ fn rewrite(
     gone: &HashSet<u32>,
     moved: Option<u32>,
 ) -> Result<Rewrite, ReadError> {
-    let records = &transcript.index.records;
-    let leaves =
-        |number: usize| u32::try_from(number).is_ok_and(|number| gone.contains(&number) || moved == Some(number));
+    let index = &transcript.index;
+    let stays = |number: u32| !gone.contains(&number) && moved != Some(number);
+    let explicit = displaced(index, &stays, moved);
     let mut rewrite = Rewrite::new(Arc::clone(source));
+    let copy = |rewrite: &mut Rewrite, number: u32, record: &Record| -> Result<(), ReadError> {
+        let bytes = source.read_at(record.span.offset, record.span.len as usize)?;
+        let parent = json!(index.name(record.parent)).to_string();
+        let values = explicit.contains(&number).then_some(("parentUuid", parent, Missing::Add));
+        keys::splice(rewrite, record.span.offset, &bytes, values.as_slice());
+        Ok(())
+    };
     let mut copied = 0;
-    for (number, record) in records.iter().enumerate().filter(|(number, _)| leaves(*number)) {
+    for (number, record) in (0_u32..).zip(&index.records) {
         let span = record.span;
-        let next = records.get(number + 1);
-        // A record that stays before this one on the same line needs the line feed after both.
-        let shares = record.flags.has(Flags::SHARES_LINE) && number > 0 && !leaves(number - 1);
-        let end = match next {
-            Some(next) if !shares || next.span.line == span.line => next.span.offset,
-            None if !shares => source.len(),
-            _ => span.offset + u64::from(span.len),
+        let own_end = span.offset + u64::from(span.len);
+        let end = if stays(number) {
+            if !explicit.contains(&number) {
+                continue;
+            }
+            own_end
+        } else {
+            // A record that stays before this one on the same line needs the line feed after both.
+            let shares = record.flags.has(Flags::SHARES_LINE) && number.checked_sub(1).is_some_and(&stays);
+            match index.record(number + 1) {
+                Some(next) if !shares || next.span.line == span.line => next.span.offset,
+                None if !shares => source.len(),
+                _ => own_end,
+            }
         };
         rewrite.copy(copied, span.offset.saturating_sub(copied));
+        if stays(number) {
+            copy(&mut rewrite, number, record)?;
+        }
         copied = end.max(copied);
     }
     rewrite.copy(copied, source.len().saturating_sub(copied));
-    if let Some(record) = moved.and_then(|moved| transcript.index.record(moved)) {
+    if let Some((number, record)) = moved.and_then(|moved| Some((moved, index.record(moved)?))) {
         if !ends_line(&rewrite)? {
             rewrite.push(b"\n");
         }
-        rewrite.copy(record.span.offset, u64::from(record.span.len));
+        copy(&mut rewrite, number, record)?;
         rewrite.push(b"\n");
     }
     Ok(rewrite)
+}
+
+/// Records whose parent only the order of the file told, and will tell no more.
+fn displaced(index: &Index, stays: &impl Fn(u32) -> bool, moved: Option<u32>) -> HashSet<u32> {
+    let (mut last_main, mut last_side) = (NONE, NONE);
+    let staying = (0_u32..).zip(&index.records).filter(|(number, _)| stays(*number));
+    let moved = moved.and_then(|moved| Some((moved, index.record(moved)?)));
+    let mut found = HashSet::new();
+    for (number, record) in staying.chain(moved).filter(|(_, record)| record.node != NONE) {
+        let last = if record.flags.has(Flags::SIDE) { &mut last_side } else { &mut last_main };
+        if record.flags.has(Flags::IMPLIED) && *last != record.parent {
+            found.insert(number);
+        }
+        *last = record.node;
+    }
+    found
 }
 
 /// Whether what is written so far ends with a line feed.

@@ -33,7 +33,10 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
     let loose = loose_of(index, &walk);
     let timeline = events::build(index, &walk, &marks, &agents.links, 0, &loose);
     let responses = Responses::new(index);
-    let steps = steps::steps(index, &walk, &marks, &timeline, &responses, bar(index, &walk));
+    // A turn's own: what a branch that was left saw of the same response is not the turn's.
+    let walked: Vec<u32> = walk.all.iter().map(|stop| stop.record).collect();
+    let of_walk = Responses::new_of(index, &walked);
+    let steps = steps::steps(index, &walk, &marks, &timeline, &of_walk, bar(index, &walk));
 
     let mut usage = responses.total(index);
     usage.add(&agents.usage);

@@ -10,6 +10,15 @@ use crate::store::{Watch, write_new};
 
 /// Forks every step and reopens the fork.
 pub fn check_forks(recording: &dyn Recording, name: &str) {
+    check(recording, name, true);
+}
+
+/// The same for a file whose records may point anywhere: steps must be the same, turns may have lost what hung elsewhere.
+pub fn check_forks_of_harmed(recording: &dyn Recording, name: &str) {
+    check(recording, name, false);
+}
+
+fn check(recording: &dyn Recording, name: &str, strict: bool) {
     let session = recording.session();
     for step in &session.steps {
         let fork = match recording.fork(Cut::After(step.number)) {
@@ -33,15 +42,14 @@ pub fn check_forks(recording: &dyn Recording, name: &str) {
                 session.steps.iter().skip(step.number as usize).take_while(|next| next.question_node_id.is_some());
             let inside = if step.question_node_id.is_some() { 0 } else { questions.count() };
             assert_eq!(fork.steps as usize, step.number as usize + inside, "{context}");
-            let last_of_copy = copy.head.as_ref();
-            if fork.warnings.is_empty() && step.question_node_id.is_none() {
-                assert_eq!(last_of_copy, step.fork_target.as_ref(), "{context}");
+            if strict && fork.warnings.is_empty() && step.question_node_id.is_none() && !hangs_beside(recording, step) {
+                assert_eq!(copy.head.as_ref(), step.fork_target.as_ref(), "{context}");
             }
         }
-        let whole = copy.steps.len() - 1;
+        let whole = copy.steps.len().saturating_sub(1);
         for (at, (old, new)) in session.steps.iter().zip(&copy.steps).enumerate() {
             same_step(old, new, &context);
-            if trimmed || (at == whole && old.question_node_id.is_some()) {
+            if !strict || trimmed || (at == whole && old.question_node_id.is_some()) {
                 continue;
             }
             assert_eq!(old.usage, new.usage, "{context}");
@@ -49,7 +57,7 @@ pub fn check_forks(recording: &dyn Recording, name: &str) {
             assert_eq!(kinds(session, old), kinds(copy, new), "{context}");
         }
         let records = copy.report.records;
-        assert_eq!((records.unknown, records.duplicate, records.unreadable, records.torn), (0, 0, 0, 0), "{context}");
+        assert_eq!((records.duplicate, records.unreadable, records.torn), (0, 0, 0), "{context}");
         if !session.steps.is_empty() && copy.steps.iter().all(|step| step.origin.is_none()) {
             assert_eq!(
                 copy.parent.as_ref().map(|parent| parent.session_id.as_str()),
@@ -58,6 +66,13 @@ pub fn check_forks(recording: &dyn Recording, name: &str) {
             );
         }
     }
+}
+
+/// Whether results of parallel calls hang on the last record of a step, which then is not the last of its fork.
+fn hangs_beside(recording: &dyn Recording, step: &Step) -> bool {
+    let target = format!("\"parentUuid\":\"{}\"", step.fork_target.as_ref().unwrap());
+    let text = recording.files()[0].read_at(0, recording.files()[0].len() as usize).unwrap();
+    String::from_utf8_lossy(&text).lines().any(|line| line.contains(&target) && line.contains("tool_result"))
 }
 
 fn same_step(old: &Step, new: &Step, context: &str) {
@@ -96,8 +111,10 @@ pub fn check_reverts(recording: &dyn Recording, name: &str) {
         let file_name = recording.files()[0].path().file_name().unwrap().to_string_lossy().into_owned();
         let reverted = reopen(&revert.rewrite, &[], folder.path(), &file_name);
         let left = reverted.session();
-        assert_eq!(left.steps.len(), step.number as usize - 1, "{context}");
-        assert_eq!(revert.keeps_steps, step.number - 1, "{context}");
+        assert_eq!(left.steps.len(), revert.keeps_steps as usize, "{context}");
+        if !revert.warnings.iter().any(|warning| warning.contains("slash command")) {
+            assert_eq!(revert.keeps_steps, step.number - 1, "{context}");
+        }
         assert_eq!(left.head, step.revert_target, "{context}");
         for (old, new) in session.steps.iter().zip(&left.steps) {
             same_step(old, new, &context);

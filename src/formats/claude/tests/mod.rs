@@ -1,7 +1,11 @@
 //! Tests over whole files: fixtures written for them, and the samples where they are found.
 
 mod actions;
+mod build;
+mod damage;
+mod happenings;
 mod samples;
+mod shapes;
 
 use std::io::Write;
 use std::path::Path;

@@ -1,0 +1,374 @@
+//! Files as they are found: cut off, doubled, padded, not UTF-8, exported; and everything that proptest makes of them.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::build::{Script, ask, tool_use};
+use super::shapes::session;
+use super::{open_bytes, open_path};
+use crate::formats::detect::{Sample, Shape};
+use crate::formats::{Cut, Observer, Recording};
+use crate::model::{EventKind, Locator, ProblemKind, Records};
+use crate::store::{SourceFile, Watch};
+
+fn records(recording: &dyn Recording) -> Records {
+    recording.session().report.records
+}
+
+fn problems(recording: &dyn Recording) -> Vec<(Locator, ProblemKind)> {
+    let problems = recording.session().report.problems.iter();
+    problems.map(|problem| (problem.locator.clone(), problem.kind)).collect()
+}
+
+/// A session with something of everything.
+pub fn rich() -> Script {
+    let mut script = Script::new();
+    script
+        .loose("mode", json!({"mode": "normal"}))
+        .loose("queue-operation", json!({"operation": "enqueue", "content": "x"}));
+    script.loose("file-history-snapshot", json!({"messageId": "u1", "snapshot": {}}));
+    script.prompt("u1", "Store the cart").block(
+        "a1",
+        "m1",
+        json!({"type": "thinking", "thinking": "Hm", "signature": "s"}),
+        3,
+    );
+    script.block("a2", "m1", json!({"type": "text", "text": "One question."}), 10);
+    script.block("a3", "m1", tool_use("t1", "AskUserQuestion", ask("Which storage?")), 30);
+    script.result("r1", "t1", "answered", json!({"toolUseResult": {"answers": {"Which storage?": "SQLite"}}}));
+    script.calls("a4", "t2", "Write", json!({"file_path": "/s/cart.rs", "content": "x"}));
+    script.result(
+        "r2",
+        "t2",
+        "created",
+        json!({"toolUseResult": {"type": "create", "filePath": "/s/cart.rs"},
+        "permissionDecision": {"decision": "accept", "source": "user_temporary"}}),
+    );
+    script.says("a5", "Stored.").ends("d1").loose("last-prompt", json!({"lastPrompt": "x", "leafUuid": "d1"}));
+    script.prompt("u2", "Wrong turn").says("a6", "Oh.").back_to("d1").prompt("u3", "Both files");
+    script.block("a7", "m7", tool_use("t3", "Bash", json!({"command": "cat a", "description": "read a"})), 4);
+    script.block("a8", "m7", tool_use("t4", "Edit", json!({"file_path": "/s/cart.rs"})), 8);
+    script.back_to("a7").result("r3", "t3", "a", json!({"toolUseResult": {"stdout": "a", "interrupted": false}}));
+    script.back_to("a8").result("r4", "t4", "b", json!({"toolUseResult": {"type": "update"}})).says("a9", "Read.");
+    script.chain(
+        "b1",
+        "system",
+        json!({"parentUuid": null, "logicalParentUuid": "a9", "subtype": "compact_boundary", "content": "c"}),
+    );
+    script.user("s1", json!("Summary"), json!({"isCompactSummary": true}));
+    script.chain(
+        "q1",
+        "attachment",
+        json!({"attachment": {"type": "queued_command", "prompt": "and hurry", "origin": {"kind": "human"}}}),
+    );
+    script.calls("a10", "t5", "Bash", json!({"command": "make"})).error("r5", "t5", "Exit code 2", json!({}));
+    script.user("c1", json!("<command-name>/review</command-name>"), json!({}));
+    script.user("x1", json!("Review it"), json!({"isMeta": true})).says("a11", "Fine.");
+    script.prompt("u4", "Last").calls("a12", "t6", "Bash", json!({"command": "make install"}));
+    script.loose("custom-title", json!({"customTitle": "Cart"}));
+    script
+}
+
+#[test]
+fn the_last_line_may_be_torn() {
+    let mut bytes = rich().bytes();
+    bytes.extend_from_slice(br#"{"type":"assistant","uuid":"a99","parentUuid":"a12","mess"#);
+    let (_folder, recording) = open_bytes(&bytes);
+    assert_eq!(records(&*recording).torn, 1);
+    assert_eq!(recording.session().events.last().map(|event| event.kind), Some(EventKind::Unreadable));
+    // A whole last line without a line feed is a record like others.
+    let whole = rich().bytes();
+    let (_folder, recording) = open_bytes(whole.trim_ascii_end());
+    assert_eq!(records(&*recording).torn, 0);
+}
+
+#[test]
+fn a_record_may_follow_a_torn_one_on_its_line() {
+    let mut script = Script::new();
+    script.prompt("u1", "One").says("a1", "1");
+    let torn = format!("{}{}", r#"{"type":"assistant","uuid":"zz","message":{"content":[{"#, script.lines[1]);
+    script.lines[1] = torn;
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(recording.session().head, Some(crate::model::NodeId::Text("a1".into())));
+    let records = records(&*recording);
+    assert_eq!((records.read, records.unreadable), (2, 1));
+    assert_eq!(
+        problems(&*recording),
+        [(Locator::Line(2), ProblemKind::Repaired), (Locator::Line(2), ProblemKind::Unreadable)]
+    );
+    let two = format!("{}{}\n", script.lines[0], script.lines[0].replace("u1", "u2").replace("null", "\"u1\""));
+    let (_folder, recording) = open_bytes(two.as_bytes());
+    assert_eq!(recording.session().steps.len(), 2);
+    super::actions::check_forks(&*recording, "two on a line");
+    super::actions::check_reverts(&*recording, "two on a line");
+}
+
+#[test]
+fn padding_marks_and_foreign_bytes_are_read_over() {
+    let script = rich();
+    let mut bytes = b"\xEF\xBB\xBF".to_vec();
+    for (number, line) in script.lines.iter().enumerate() {
+        match number {
+            4 => bytes.extend_from_slice(
+                &line
+                    .replace("Hm", "H?m")
+                    .into_bytes()
+                    .iter()
+                    .map(|byte| if *byte == b'?' { 0xFF } else { *byte })
+                    .collect::<Vec<_>>(),
+            ),
+            5 => bytes.extend_from_slice(line.replace("One", r"\ud83d One").as_bytes()),
+            6 => {
+                bytes.extend_from_slice(&[0; 512]);
+                bytes.extend_from_slice(line.as_bytes());
+            }
+            _ => bytes.extend_from_slice(line.as_bytes()),
+        }
+        bytes.extend_from_slice(b"\r\n");
+    }
+    let (_folder, recording) = open_bytes(&bytes);
+    let plain = session(&script);
+    let summaries =
+        |session: &crate::model::Session| session.steps.iter().map(|step| step.summary.clone()).collect::<Vec<_>>();
+    assert_eq!(summaries(recording.session()), summaries(&plain));
+    assert_eq!(records(&*recording), plain.report.records);
+    let repaired: Vec<_> = problems(&*recording)
+        .into_iter()
+        .filter(|(_, kind)| *kind == ProblemKind::Repaired)
+        .map(|(locator, _)| locator)
+        .collect();
+    assert_eq!(repaired, [Locator::Line(5), Locator::Line(7)]);
+    super::actions::check_forks(&*recording, "padded");
+    super::actions::check_reverts(&*recording, "padded");
+}
+
+#[test]
+fn values_that_are_no_records_are_kept_and_shown() {
+    let mut script = Script::new();
+    script.prompt("u1", "One").raw("42").raw("[1]").raw("nonsense").raw("\"text\"").raw("{}");
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let records = records(&*recording);
+    assert_eq!((records.total, records.read, records.unknown, records.unreadable), (6, 1, 4, 1));
+    let unreadable = recording.session().events.iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
+    assert_eq!(recording.body(unreadable).unwrap().text, "nonsense");
+}
+
+#[test]
+fn depth_and_length_have_no_say() {
+    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    let mut script = Script::new();
+    script.prompt("u1", "Deep");
+    script.raw(&format!(
+        r#"{{"type":"assistant","uuid":"a1","parentUuid":"u1","more":{deep},"message":{{"id":"m","content":[{{"type":"tool_use","id":"t","name":"X","input":{deep}}}]}}}}"#
+    ));
+    script.raw(&format!(
+        r#"{{"type":"user","uuid":"r1","parentUuid":"a1","toolUseResult":{deep},"message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"{}"}}]}}}}"#,
+        "x".repeat(20 * 1024 * 1024)
+    ));
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(records(&*recording).read, 3);
+    let event = &recording.session().events[0];
+    assert_eq!(event.kind, EventKind::Tool);
+    assert!(event.label.chars().count() <= 160);
+    recording.body(event).unwrap();
+    super::actions::check_forks(&*recording, "deep");
+}
+
+#[test]
+fn an_export_opens_in_the_order_of_its_array() {
+    let content = br#"{"v":1,"loglines":[
+      {"type":"user","timestamp":"2026-03-01T10:00:00Z","message":{"role":"user","content":"Add two numbers"}},
+      {"type":"assistant","timestamp":"2026-03-01T10:00:05Z","message":{"content":[{"type":"text","text":"Sure."},
+        {"type":"tool_use","id":"t1","name":"Bash","input":{"command":"make"}}]}},
+      {"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}},
+      {"type":"user","message":{"content":"Thanks"}}
+    ], "more": {}}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("export.json");
+    std::fs::write(&path, content).unwrap();
+    let source = Arc::new(SourceFile::open(&path).unwrap());
+    let document = serde_json::from_slice(content).unwrap();
+    for shape in [Shape::Document, Shape::Array { start: 18 }] {
+        let sample = Sample { path: path.clone(), shape, records: vec![serde_json::Value::clone(&document)] };
+        assert_eq!((super::super::FORMAT.recognise)(&sample), 10);
+        let recording = super::super::open(Arc::clone(&source), &sample, &crate::formats::Patient).unwrap();
+        let session = recording.session();
+        let summaries: Vec<_> = session.steps.iter().map(|step| step.summary.as_str()).collect();
+        assert_eq!(summaries, ["Add two numbers", "Thanks"]);
+        let kinds: Vec<_> = session.events.iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, [EventKind::Text, EventKind::Tool]);
+        assert_eq!((session.report.records.total, session.report.records.read), (4, 4));
+        assert_eq!(session.id, "export");
+        assert!(recording.fork(Cut::After(1)).is_err() && recording.revert(2).is_err());
+        assert!(session.steps[1].fork_refusal.as_deref().unwrap().contains("export"));
+    }
+}
+
+struct Waiting(Mutex<Vec<(usize, usize)>>);
+
+impl Observer for Waiting {
+    fn watch(&self) -> Watch<'_> {
+        Watch::none()
+    }
+    fn partial(&self, recording: Arc<dyn Recording>) {
+        assert!(recording.fork(Cut::After(1)).is_err(), "half a file is not cut");
+        self.0.lock().unwrap().push((recording.session().steps.len(), recording.session().events.len()));
+    }
+    fn wants_partial(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_large_file_is_shown_while_it_is_read() {
+    let mut script = Script::new();
+    for turn in 0..600 {
+        script.prompt(&format!("u{turn}"), &format!("Turn {turn}")).says(&format!("a{turn}"), &"word ".repeat(2000));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.jsonl");
+    std::fs::write(&path, script.bytes()).unwrap();
+    let source = Arc::new(SourceFile::open(&path).unwrap());
+    let sample = Sample::take(&source).unwrap();
+    let waiting = Waiting(Mutex::default());
+    let whole = super::super::open(source, &sample, &waiting).unwrap();
+    let partial = waiting.0.into_inner().unwrap();
+    assert_eq!(partial.len(), 2, "after 1 and 4 MiB");
+    assert!(partial[0].0 > 50 && partial[0].0 < partial[1].0 && partial[1].0 < 600, "{partial:?}");
+    assert_eq!(whole.session().steps.len(), 600);
+}
+
+#[test]
+fn a_file_without_records_does_not_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("empty.jsonl");
+    std::fs::write(&path, "\n\n").unwrap();
+    let source = Arc::new(SourceFile::open(&path).unwrap());
+    let sample = Sample::take(&source).unwrap();
+    assert!(super::super::open(source, &sample, &crate::formats::Patient).is_err());
+}
+
+/// Everything that can be asked of a recording, for whatever it says.
+fn ask_everything(recording: &dyn Recording) {
+    let session = recording.session();
+    let records = session.report.records;
+    assert_eq!(records.total, records.read + records.unknown + records.duplicate + records.unreadable + records.torn);
+    for event in session.events.iter().chain(session.subagents.iter().flat_map(|agent| &agent.events)) {
+        assert!(event.label.chars().count() <= 160);
+        let _ = recording.body(event).unwrap();
+        assert!(recording.span(event.place).is_some());
+    }
+    for pair in session.steps.windows(2) {
+        assert_eq!(pair[0].events.end, pair[1].events.start);
+    }
+    for step in &session.steps {
+        recording.prompt(step.number).unwrap();
+        let _ = recording.fork(Cut::Before(step.number));
+    }
+    recording.replay(1, u32::MAX, &mut |_| Ok(())).unwrap();
+    assert_eq!(recording.replay_turns().len(), session.steps.len());
+}
+
+#[derive(Clone, Debug)]
+enum Harm {
+    Flip(usize, u8),
+    Cut(usize, usize),
+    Double(usize),
+    Drop(usize),
+    Swap(usize, usize),
+    Retarget(usize, usize),
+    Truncate(usize),
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let at = 0..20_000_usize;
+    prop_oneof![
+        (at.clone(), any::<u8>()).prop_map(|(at, byte)| Harm::Flip(at, byte)),
+        (at.clone(), 1..200_usize).prop_map(|(at, len)| Harm::Cut(at, len)),
+        at.clone().prop_map(Harm::Double),
+        at.clone().prop_map(Harm::Drop),
+        (at.clone(), at.clone()).prop_map(|(a, b)| Harm::Swap(a, b)),
+        (at.clone(), at.clone()).prop_map(|(a, b)| Harm::Retarget(a, b)),
+        at.prop_map(Harm::Truncate),
+    ]
+}
+
+fn apply(harms: &[Harm]) -> Vec<u8> {
+    let mut lines: Vec<Vec<u8>> = rich().lines.into_iter().map(String::into_bytes).collect();
+    let names = ["u1", "a1", "a3", "r1", "d1", "u3", "a7", "a8", "r3", "b1", "q1", "c1", "a12"];
+    let mut truncate = None;
+    for harm in harms {
+        if lines.is_empty() {
+            break;
+        }
+        let count = lines.len();
+        match *harm {
+            Harm::Flip(at, byte) => {
+                let line = &mut lines[at % count];
+                if !line.is_empty() {
+                    let place = at / count % line.len();
+                    line[place] = byte;
+                }
+            }
+            Harm::Cut(at, len) => {
+                let line = &mut lines[at % count];
+                let start = (at / count).min(line.len());
+                line.drain(start..(start + len).min(line.len()));
+            }
+            Harm::Double(at) => {
+                let line = lines[at % count].clone();
+                lines.insert(at / count % count, line);
+            }
+            Harm::Drop(at) => {
+                lines.remove(at % count);
+            }
+            Harm::Swap(a, b) => lines.swap(a % count, b % count),
+            Harm::Retarget(at, to) => {
+                let line = String::from_utf8_lossy(&lines[at % count]).into_owned();
+                if let Some((head, rest)) = line.split_once("\"parentUuid\":")
+                    && let Some((_, tail)) = rest.split_once(',')
+                {
+                    lines[at % count] =
+                        format!("{head}\"parentUuid\":\"{}\",{tail}", names[to % names.len()]).into_bytes();
+                }
+            }
+            Harm::Truncate(at) => truncate = Some(at),
+        }
+    }
+    let mut bytes = lines.join(&b'\n');
+    if let Some(at) = truncate {
+        bytes.truncate(at % (bytes.len() + 1));
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(192), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn harmed_files_never_bring_the_reader_down(harms in proptest::collection::vec(harm(), 1..8)) {
+        let bytes = apply(&harms);
+        if bytes.iter().any(|byte| !byte.is_ascii_whitespace()) {
+            let (_folder, recording) = open_bytes(&bytes);
+            ask_everything(&*recording);
+            super::actions::check_forks_of_harmed(&*recording, "harmed");
+            super::actions::check_reverts(&*recording, "harmed");
+        }
+    }
+}
+
+#[test]
+fn a_rich_session_answers_everything() {
+    let (folder, recording) = open_bytes(&rich().bytes());
+    ask_everything(&*recording);
+    super::actions::check_forks(&*recording, "rich");
+    super::actions::check_reverts(&*recording, "rich");
+    // Opening by content finds this format.
+    let path = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    assert_eq!(open_path(&path).session().steps.len(), recording.session().steps.len());
+    let found = crate::formats::open(&path, &crate::formats::Patient).unwrap();
+    assert_eq!(found.session().format, crate::model::FormatName::ClaudeCode);
+}
