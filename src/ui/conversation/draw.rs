@@ -229,6 +229,7 @@ impl<'s, 'a> Draw<'s, 'a> {
             pos2(whole.right() - RIGHT_PX - TIME_COLUMN_PX, f32::INFINITY),
         );
         let mut child = ui.new_child(column(inner));
+        child.spacing_mut().interact_size.y = HEAD_PX;
         contents(self, &mut child);
         let bottom = child.min_rect().bottom().max(top + HEAD_PX) + 5.0;
         drop(child);
@@ -252,6 +253,7 @@ impl<'s, 'a> Draw<'s, 'a> {
         let (ground, bar) = (ui.painter().add(egui::Shape::Noop), ui.painter().add(egui::Shape::Noop));
         let inner = Rect::from_min_max(outer.min + vec2(14.0, 8.0), pos2(outer.right() - 11.0, f32::INFINITY));
         let mut child = ui.new_child(column(inner));
+        child.spacing_mut().interact_size.y = HEAD_PX;
         contents(self, &mut child);
         let rect = Rect::from_min_max(outer.min, pos2(outer.right(), child.min_rect().bottom() + 8.0));
         drop(child);

@@ -14,6 +14,8 @@ use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
 use crate::workspace::text::{EventText, one_line};
 
+/// Running text is no wider, however wide the window is: longer lines are hard to read.
+const TEXT_MOST_PX: f32 = 920.0;
 /// Lines of a raw record that are shown before it is opened.
 const RAW_LINES: usize = 8;
 
@@ -74,6 +76,7 @@ impl Draw<'_, '_> {
     }
 
     fn text_body(&mut self, ui: &mut Ui, index: usize, event: &Event, text: &EventText) {
+        ui.set_max_width(ui.available_width().min(TEXT_MOST_PX));
         let colour = if event.kind == EventKind::Thinking { self.theme.weak } else { self.theme.text };
         match &text.markdown {
             Some(parsed) => {

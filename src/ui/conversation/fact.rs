@@ -34,7 +34,10 @@ impl Draw<'_, '_> {
             }
             Some((_, Fact::Steering { text, mode })) => {
                 self.framed(ui, ICON_COLUMN_PX, theme.prompt, theme.panel, |draw, ui| {
-                    wrapped(ui, &[(&one_line(mode, 60), false, theme.prompt)]);
+                    wrapped(
+                        ui,
+                        &[("steering", false, theme.prompt), (&format!("  {}", one_line(mode, 60)), false, theme.weak)],
+                    );
                     wrapped(ui, &[(&visible(text), false, theme.text)]);
                     draw.more_text(ui, index, event, text.len());
                 });

@@ -13,6 +13,8 @@ use crate::workspace::Request;
 
 const HEIGHT_PX: f32 = 44.0;
 const BUTTON_PX: f32 = 24.0;
+/// What a title keeps beside its chips.
+const TITLE_LEAST_PX: f32 = 190.0;
 /// Widths of the buttons Fork, Revert…, Replay, which stay the same from step to step.
 const BUTTONS_PX: [f32; 3] = [50.0, 72.0, 62.0];
 
@@ -60,8 +62,14 @@ impl Draw<'_, '_> {
         }
         let origin = step.origin.map(|origin| Chip { icon: None, text: origin.to_owned(), colour: theme.weak });
         let outcome = outcome_chip(step, theme);
-        let chips: Vec<Chip> = [origin, outcome].into_iter().flatten().collect();
-        let chips_px: f32 = chips.iter().map(|chip| chip.width(ui) + space::S).sum();
+        let mut chips: Vec<Chip> = [origin, outcome].into_iter().flatten().collect();
+        let width = |chips: &[Chip], ui: &Ui| chips.iter().map(|chip| chip.width(ui) + space::S).sum::<f32>();
+        if right - left - width(&chips, ui) < TITLE_LEAST_PX {
+            // How the step ended matters more than how it came in, which the hover says.
+            facts.extend(step.origin.map(str::to_owned));
+            chips.retain(|chip| chip.icon.is_some());
+        }
+        let chips_px = width(&chips, ui);
 
         let mut job = LayoutJob::default();
         let format = |font_id, color| TextFormat { font_id, color, ..TextFormat::default() };

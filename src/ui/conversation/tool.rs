@@ -160,6 +160,7 @@ impl Draw<'_, '_> {
         let open = super::is_open(self.document, place);
         // What a refused call gave back is words to the model about the refusal: the chip says it better.
         if is_denied(event) && !open {
+            ui.add_space(2.0);
             if small_button(ui, "Show what the agent was told", &format!("Show the result of {what}")) {
                 self.ask(Request::Expand(place));
             }

@@ -20,7 +20,7 @@ const INLINE_BYTES: usize = 48 * 1024;
 const WINDOW_LINES: usize = 26;
 const MARGIN: egui::Vec2 = vec2(10.0, 7.0);
 /// Room for a line's number and sign.
-const GUTTER_PX: f32 = 52.0;
+const GUTTER_PX: f32 = 46.0;
 
 /// A text to be shown; `name` says to a screen reader what it is.
 pub struct LongTextBox<'a> {
@@ -119,10 +119,12 @@ impl<'a> LongTextBox<'a> {
                         (format!("+ {lines}"), format!("Show {lines} more of {}", self.name))
                     }
                 };
+                ui.add_space(2.0);
                 asked.toggle = small_button(ui, &word, &name);
                 return asked;
             }
         }
+        ui.add_space(2.0);
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = space::M;
             if self.fold_at.is_some() {
@@ -179,9 +181,9 @@ impl<'a> LongTextBox<'a> {
                 if let Some(number) = diff.number {
                     let colour = if diff.kind == LineKind::Context { theme.faint } else { colour };
                     let painter = ui.painter();
-                    painter.text(at(28.0), Align2::RIGHT_CENTER, number.to_string(), font.clone(), colour);
+                    painter.text(at(24.0), Align2::RIGHT_CENTER, number.to_string(), font.clone(), colour);
                 }
-                ui.painter().text(at(36.0), Align2::LEFT_CENTER, sign, font, colour);
+                ui.painter().text(at(30.0), Align2::LEFT_CENTER, sign, font, colour);
             }
             let at = Rect::from_min_size(rect.min + vec2(gutter, 0.0), vec2(width, height));
             let mut child = ui.new_child(UiBuilder::new().max_rect(at).id_salt(index));

@@ -118,6 +118,7 @@ fn paragraph(ui: &mut Ui, spans: &[Span], points: f32, colour: Color32) {
     // Links are widgets of their own, so that the keyboard and screen readers find them.
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = egui::Vec2::ZERO;
+        ui.spacing_mut().interact_size.y = 0.0;
         for (link, spans) in runs(spans) {
             let job = job(ui, spans, points, colour);
             match link {
@@ -166,10 +167,15 @@ fn job(ui: &Ui, spans: &[Span], points: f32, colour: Color32) -> LayoutJob {
                 (false, true) => theme.weak,
                 (false, false) => colour,
             },
-            background: if span.code { theme.raised } else { Color32::TRANSPARENT },
+            background: match (span.code, theme.dark) {
+                (true, true) => theme.raised,
+                (true, false) => theme.code,
+                (false, _) => Color32::TRANSPARENT,
+            },
             italics: span.emphasis,
             strikethrough: if span.struck { Stroke::new(1.0, colour) } else { Stroke::NONE },
-            line_height: Some(points + 6.0),
+            line_height: if span.code { None } else { Some(points + 6.0) },
+            valign: egui::Align::Center,
             ..TextFormat::default()
         };
         job.append(&span.text, 0.0, format);
