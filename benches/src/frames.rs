@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use egui::{Context, Event, Modifiers, MouseWheelUnit, Pos2, RawInput, Rect, TouchPhase, pos2, vec2};
+use egui::{Context, Event, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect, TouchPhase, pos2, vec2};
 use stepline::ui::app::App;
 use stepline::workspace::picker::FilePicker;
 use stepline::workspace::{Command, Request, Surroundings};
@@ -77,6 +77,7 @@ impl Window {
                 unit: MouseWheelUnit::Point,
                 delta: vec2(0.0, delta_px),
                 phase: TouchPhase::Move,
+                source: MouseWheelSource::Wheel,
                 modifiers: Modifiers::NONE,
             },
         ])

@@ -6,13 +6,24 @@ fn steps(path: &Path) -> Vec<Value> {
     stepline(["steps", text(path), "--json"]).json()["steps"].as_array().unwrap().clone()
 }
 
-/// Everything of a step that a fork must not change: all but where it stands in the file's future.
-fn kept(step: &Value) -> Value {
-    let mut step = step.clone();
-    for field in ["forkTargetNodeId", "endedAt"] {
-        step.as_object_mut().unwrap().remove(field);
+/// Steps as a cut after the last of them must leave them: the same in everything. Only where a turn goes on over a
+/// question is the last one shorter: a question's fork ends with its answer, a prompt's before the next question is
+/// asked. Then what the turn brought is left out here.
+fn kept(steps: &[Value], original: &[Value]) -> Vec<Value> {
+    let mut steps = steps.to_vec();
+    let last = steps.len() - 1;
+    let asks = |index: usize| original.get(index).is_some_and(|step| step["kind"] == "questionAnswer");
+    for (index, step) in steps.iter_mut().enumerate() {
+        let fields = step.as_object_mut().unwrap();
+        // The fork's last node has nothing after it.
+        fields.remove("forkTargetNodeId");
+        if index == last && (asks(last) || asks(last + 1)) {
+            for field in ["endedAt", "events", "usage", "markers", "outcome", "model"] {
+                fields.remove(field);
+            }
+        }
     }
-    step
+    steps
 }
 
 #[test]
@@ -34,9 +45,8 @@ fn a_fork_of_every_step_holds_that_step_and_all_before_it() {
         assert_eq!(document["session"]["id"], id);
         assert_eq!(document["session"]["branches"], 0, "the active chain only");
         assert_eq!(document["session"]["parent"]["sessionId"], "5f0c2a9e-3b7d-4c1a-9e2f-7d1b6a4c8e10");
-        let copies: Vec<Value> = document["steps"].as_array().unwrap().iter().map(kept).collect();
-        let expected: Vec<Value> = original[..number].iter().map(kept).collect();
-        assert_eq!(copies, expected, "fork of {number}");
+        let copies = kept(document["steps"].as_array().unwrap(), &original);
+        assert_eq!(copies, kept(&original[..number], &original), "fork of {number}");
         assert_eq!(stepline(["check", text(&forked), "--json"]).json()["problems"], serde_json::json!([]));
     }
     assert_eq!(fs::read(&path).unwrap(), before, "the original is untouched");
@@ -51,7 +61,7 @@ fn a_fork_of_a_fork_is_right_too() {
     let receipt = stepline(["fork", text(&first), "--step", "4", "--out", text(&second), "--json"]).json();
     assert_eq!(receipt["steps"], 4);
     let original = steps(&path);
-    assert_eq!(steps(&second).iter().map(kept).collect::<Vec<_>>(), original[..4].iter().map(kept).collect::<Vec<_>>());
+    assert_eq!(kept(&steps(&second), &original), kept(&original[..4], &original));
 }
 
 #[test]
@@ -107,10 +117,7 @@ fn revert_then_undo_is_the_identity() {
         let receipt = PathBuf::from(done["receipt"].as_str().unwrap());
         assert_eq!(fs::read(done["backup"].as_str().unwrap()).unwrap(), before, "the backup is the old file");
         let left = steps(&path);
-        assert_eq!(
-            left.iter().map(kept).collect::<Vec<_>>(),
-            original[..number - 1].iter().map(kept).collect::<Vec<_>>()
-        );
+        assert_eq!(kept(&left, &original), kept(&original[..number - 1], &original), "revert of {number}");
         assert_eq!(mode(&path), 0o640, "permissions stay");
         assert_eq!(
             stepline(["steps", text(&path), "--json"]).json()["session"]["branches"].as_u64().unwrap() <= 1,

@@ -14,6 +14,7 @@ use super::kept::{self, Kept};
 use super::keys::{self, Missing};
 use super::steps::{NOTHING_BEFORE, targets};
 use crate::formats::{Cut, Fork, Refusal};
+use crate::model::StepKind;
 use crate::store::{ReadError, Rewrite, SourceFile};
 
 /// A description beside a subagent's file is a few hundred bytes.
@@ -29,10 +30,13 @@ pub(super) fn plan(transcript: &Transcript, cut: Cut) -> Result<Fork, Refusal> {
     let source = transcript.whole_source()?;
     let (index, assembled) = (&transcript.index, &transcript.assembled);
     let targets = targets(index, &assembled.walk, &assembled.marks);
-    let target = targets.get(place).copied().and_then(|targets| match cut {
-        Cut::After(_) => targets.fork,
-        Cut::Before(_) => targets.revert,
-    });
+    // A turn may go on over questions, which are steps of their own: a fork of N ends before step N + 1 was asked.
+    let next_asks = assembled.session.steps.get(place + 1).is_some_and(|next| next.kind == StepKind::QuestionAnswer);
+    let target = match cut {
+        Cut::After(_) if next_asks => targets.get(place + 1).and_then(|next| next.revert),
+        Cut::After(_) => targets.get(place).and_then(|own| own.fork),
+        Cut::Before(_) => targets.get(place).and_then(|own| own.revert),
+    };
     let Some(target) = target else {
         let reason = NOTHING_BEFORE.replace("reverting it would leave", "a fork before it would be");
         return Err(Refusal::Rule(reason));
@@ -55,14 +59,14 @@ pub(super) fn plan(transcript: &Transcript, cut: Cut) -> Result<Fork, Refusal> {
     Ok(Fork {
         file_name: format!("{session_id}.jsonl"),
         companions: companions(transcript, &kept, &session_id)?,
-        warnings: warnings(&kept, steps, wanted),
+        warnings: warnings(&kept, steps, wanted, next_asks && matches!(cut, Cut::After(_))),
         session_id,
         rewrite,
         steps,
     })
 }
 
-fn warnings(kept: &Kept, steps: u32, wanted: u32) -> Vec<String> {
+fn warnings(kept: &Kept, steps: u32, wanted: u32, asks_next: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let calls = |count: usize| if count == 1 { "1 tool call".to_owned() } else { format!("{count} tool calls") };
     if kept.trimmed > 0 {
@@ -71,10 +75,12 @@ fn warnings(kept: &Kept, steps: u32, wanted: u32) -> Vec<String> {
     if kept.dropped > 0 {
         warnings.push(format!("{} without a result were left out", calls(kept.dropped)));
     }
-    if steps > wanted {
-        warnings.push(format!("the turn goes on to its end: the questions in it make {steps} steps"));
+    if asks_next {
+        let next = wanted + 1;
+        warnings
+            .push(format!("step {wanted} goes on with the question of step {next}; the fork ends before it was asked"));
     }
-    if steps < wanted {
+    if steps != wanted {
         warnings.push(format!("the fork holds {steps} steps, not {wanted}"));
     }
     warnings
