@@ -3,7 +3,8 @@
 use egui::Ui;
 
 use super::super::widgets::long_text::LongTextBox;
-use super::draw::{Draw, Part, Wanted, disclosure, unread, wrapped};
+use super::draw::{Draw, Part, disclosure, unread, wrapped};
+use super::texts::Wanted;
 use crate::model::{Event, Fact, QuestionState, Step, StepKind, duration_words};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;

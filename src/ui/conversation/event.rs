@@ -7,7 +7,8 @@ use super::super::widgets::icons::Icon;
 use super::super::widgets::long_text::LongTextBox;
 use super::super::widgets::markdown;
 use super::super::words;
-use super::draw::{Draw, Part, Wanted, disclosure, time_column, unread, wrapped};
+use super::draw::{Draw, Part, disclosure, time_column, unread, wrapped};
+use super::texts::Wanted;
 use super::tool::boxed;
 use crate::model::{Event, EventKind};
 use crate::workspace::Request;
@@ -80,7 +81,7 @@ impl Draw<'_, '_> {
         let colour = if event.kind == EventKind::Thinking { self.theme.weak } else { self.theme.text };
         match &text.markdown {
             Some(parsed) => {
-                let memo = self.memos.entry(TextKey::Event(index)).or_default();
+                let memo = self.texts.memo(TextKey::Event(index), text);
                 if let Some(copied) = markdown::show(ui, parsed, memo, colour) {
                     self.ask(Request::Copy(copied));
                 }
@@ -127,8 +128,7 @@ impl Draw<'_, '_> {
                 draw.text_body(ui, index, event, text);
             }
         });
-        let text = if let Wanted::Ready(text) = &wanted { Some(&**text) } else { None };
-        self.event_input(ui, index, event, text);
+        self.event_input(ui, index, event, wanted.ready());
     }
 
     /// A notice, a routing decision, an unknown record: one quiet line, with the whole text when it is opened.
@@ -156,8 +156,7 @@ impl Draw<'_, '_> {
                 draw.raw(ui, event, &wanted);
             }
         });
-        let text = if let Wanted::Ready(text) = &wanted { Some(&**text) } else { None };
-        self.event_input(ui, index, event, text);
+        self.event_input(ui, index, event, wanted.ready());
     }
 
     /// The whole text of an event in a box.
@@ -196,8 +195,7 @@ impl Draw<'_, '_> {
                 unread(ui, theme, sentence);
             }
         });
-        let text = if let Wanted::Ready(text) = &wanted { Some(&**text) } else { None };
-        self.event_input(ui, index, event, text);
+        self.event_input(ui, index, event, wanted.ready());
     }
 
     /// Events of one quiet kind as one line, until it is opened.

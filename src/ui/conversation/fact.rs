@@ -61,8 +61,9 @@ impl Draw<'_, '_> {
                 });
                 self.event_input(ui, index, event, None);
             }
-            Some((marker, Fact::Subagent { id, name, status })) => {
-                self.subagent(ui, index, event, marker, id, name.as_deref(), *status);
+            Some((_, Fact::Subagent { id, name, status })) => {
+                self.subagent(ui, event, name.as_deref().unwrap_or(id), id, *status);
+                self.event_input(ui, index, event, None);
             }
             Some((marker, Fact::Compaction { .. })) => {
                 let said = one_line(&words::marker(marker), 200);
@@ -131,16 +132,7 @@ impl Draw<'_, '_> {
         }
     }
 
-    fn subagent(
-        &mut self,
-        ui: &mut Ui,
-        index: usize,
-        event: &Event,
-        marker: &Marker,
-        id: &str,
-        name: Option<&str>,
-        status: SubagentStatus,
-    ) {
+    fn subagent(&mut self, ui: &mut Ui, event: &Event, name: &str, id: &str, status: SubagentStatus) {
         let theme = self.theme;
         let (word, colour) = match status {
             SubagentStatus::Started => ("started", theme.weak),
@@ -150,8 +142,8 @@ impl Draw<'_, '_> {
         let agent: Option<&Subagent> = self.session.subagents.iter().find(|agent| agent.id == id);
         let place = Part::Events.of(event.place);
         let open = super::is_open(self.document, place);
-        self.framed(ui, ICON_COLUMN_PX, theme.marker(marker), theme.panel, |draw, ui| {
-            let name = one_line(name.unwrap_or(id), 120);
+        self.framed(ui, ICON_COLUMN_PX, theme.weak, theme.panel, |draw, ui| {
+            let name = one_line(name, 120);
             ui.horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = 4.0;
                 super::super::widgets::icons::show(ui, Icon::Subagent, theme.weak);
@@ -185,7 +177,6 @@ impl Draw<'_, '_> {
                 draw.subagent_events(ui, agent);
             }
         });
-        self.event_input(ui, index, event, None);
     }
 
     fn subagent_events(&mut self, ui: &mut Ui, agent: &Subagent) {
