@@ -15,6 +15,30 @@ use crate::model::{Capability, NodeId, Place, Session, Step};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DocumentId(pub u64);
 
+/// A part of an event that opens and folds by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    Text,
+    Input,
+    Output,
+    /// Further events behind a line that counts them.
+    Events,
+    Prompt,
+}
+
+/// Which part of which event, by its place in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fold {
+    pub place: Place,
+    pub part: Part,
+}
+
+impl Part {
+    pub fn of(self, place: Place) -> Fold {
+        Fold { place, part: self }
+    }
+}
+
 /// How far the file has been read.
 #[derive(Debug)]
 pub enum State {
@@ -41,10 +65,8 @@ pub struct Document {
     selected_id: Option<NodeId>,
     /// Index of the event that is selected inside the session, if one is.
     pub selected_event: Option<usize>,
-    /// Events whose text is opened, by their place in the file.
-    pub expanded: HashSet<Place>,
-    /// Events that open by themselves (short results) and were closed.
-    pub collapsed: HashSet<Place>,
+    /// What is opened that is folded by itself.
+    pub expanded: HashSet<Fold>,
     pub bodies: Bodies,
     pub player: Option<Player>,
     /// Reverts of this file that can be undone, newest first, as `(path of the receipt, step number)`.
@@ -76,7 +98,6 @@ impl Document {
             selected_id: None,
             selected_event: None,
             expanded: HashSet::new(),
-            collapsed: HashSet::new(),
             bodies: Bodies::default(),
             player: None,
             receipts: Vec::new(),
@@ -169,9 +190,9 @@ impl Document {
         (!session.capabilities.contains(&capability)).then(|| format!("A {} cannot do this", session.format.title()))
     }
 
-    /// Whether an event's text is shown.
-    pub fn is_expanded(&self, place: Place) -> bool {
-        self.expanded.contains(&place)
+    /// Whether a part of an event is opened.
+    pub fn is_expanded(&self, fold: Fold) -> bool {
+        self.expanded.contains(&fold)
     }
 
     /// Stops reading, if the file is being read.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::bodies::{Slot, TextKey};
 use super::command::Command;
-use super::document::{Action, Document, DocumentId, State};
+use super::document::{Action, Document, DocumentId, Fold, State};
 use super::jobs::{Failure, Message, Outbox, TextJob, cancel_flag};
 use super::notices::Level;
 use super::player::Player;
@@ -14,7 +14,7 @@ use super::settings::Theme;
 use super::{Dialog, Workspace, found};
 use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
 use crate::formats::{self, Cut, Observer, Recording};
-use crate::model::{Event, MarkerKind, Place};
+use crate::model::{Event, MarkerKind};
 use crate::store::{Watch, encode_png, find_receipts, now, write_atomically};
 
 /// A folder opens as this many tabs at most.
@@ -31,8 +31,8 @@ pub enum Request {
     SelectEvent(usize),
     /// A text is needed for drawing.
     Read(TextKey),
-    /// Open or close an event's text.
-    Expand(Place),
+    /// Open or fold a part of an event.
+    Expand(Fold),
     Fork(Cut),
     Revert(u32),
     /// Do the revert that is previewed.
@@ -69,9 +69,9 @@ impl Workspace {
             Request::SelectStep(number) => self.with_active(|document| document.select_step(number)),
             Request::SelectEvent(index) => self.with_active(|document| document.select_event(index)),
             Request::Read(key) => self.read_text(key),
-            Request::Expand(place) => self.with_active(|document| {
-                if !document.expanded.remove(&place) {
-                    document.expanded.insert(place);
+            Request::Expand(fold) => self.with_active(|document| {
+                if !document.expanded.remove(&fold) {
+                    document.expanded.insert(fold);
                 }
             }),
             Request::Fork(cut) => self.fork(cut),

@@ -3,10 +3,12 @@
 use egui::Ui;
 
 use super::super::widgets::long_text::LongTextBox;
-use super::draw::{Draw, Part, Wanted, disclosure, unread, wrapped};
+use super::draw::{Draw, disclosure, unread, wrapped};
+use super::texts::Wanted;
 use crate::model::{Event, Fact, QuestionState, Step, StepKind, duration_words};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
+use crate::workspace::document::Part;
 use crate::workspace::text::{one_line, visible};
 
 /// Lines of a prompt that are shown before it is opened.
@@ -37,17 +39,17 @@ impl Draw<'_, '_> {
 
     fn prompt(&mut self, ui: &mut Ui, step: &Step) {
         let key = TextKey::Prompt(step.number);
-        let place = Part::Prompt.of(step.place);
+        let fold = Part::Prompt.of(step.place);
         match self.text(key) {
             Wanted::Ready(text) => {
                 let name = format!("step {}", step.number);
-                let open = super::is_open(self.document, place);
+                let open = self.document.is_expanded(fold);
                 let asked = LongTextBox::new(&text.text, &name).folded(PROMPT_LINES, open).prose().show(ui);
                 if text.text.is_empty() {
                     wrapped(ui, &[("An empty prompt", false, self.theme.weak)]);
                 }
                 if asked.toggle {
-                    self.ask(Request::Expand(place));
+                    self.ask(Request::Expand(fold));
                 }
                 if asked.copy {
                     self.ask(Request::Copy(text.text.original().to_owned()));
@@ -94,11 +96,11 @@ impl Draw<'_, '_> {
             _ => false,
         });
         if cut {
-            let place = Part::Text.of(step.place);
-            let open = super::is_open(self.document, place);
+            let fold = Part::Text.of(step.place);
+            let open = self.document.is_expanded(fold);
             ui.horizontal(|ui| {
                 if disclosure(ui, open, &format!("the whole text of step {}", step.number)) {
-                    self.ask(Request::Expand(place));
+                    self.ask(Request::Expand(fold));
                 }
                 ui.label(egui::RichText::new("whole text").color(self.theme.weak));
             });

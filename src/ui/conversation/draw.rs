@@ -1,21 +1,21 @@
 //! What all rows share: the session, the texts at hand, the columns of a row, its menu for copying.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use egui::text::{LayoutJob, TextFormat};
-use egui::{Align2, Color32, CornerRadius, FontId, Id, Label, Rect, Stroke, StrokeKind, Ui, UiBuilder, pos2, vec2};
+use egui::{Align2, Color32, CornerRadius, FontId, Label, Rect, Stroke, StrokeKind, Ui, UiBuilder, pos2, vec2};
 
 use super::super::Scene;
 use super::super::theme::{self, Theme, size, space};
 use super::super::widgets::icons::{self, Icon};
-use super::super::widgets::markdown::Memo;
 use super::super::words;
 use super::rows::{Row, Table};
+use super::texts::{Texts, Wanted};
 use crate::model::{Event, EventKind, Place, Session, Step, ToolState, clock, duration_words};
 use crate::workspace::Request;
-use crate::workspace::bodies::{Slot, TextKey};
+use crate::workspace::bodies::TextKey;
 use crate::workspace::document::Document;
+use crate::workspace::player::Player;
 use crate::workspace::text::{EventText, one_line};
 
 /// Distance of a row's contents from the panel's left edge.
@@ -30,64 +30,31 @@ pub const HEAD_PX: f32 = 20.0;
 /// How much of an event that was not played yet is seen.
 const UNPLAYED_OPACITY: f32 = 0.3;
 
-/// Parts of an event that open apart from each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    Text,
-    Input,
-    Output,
-    Events,
-    Prompt,
-}
-
-impl Part {
-    /// The place by which the part is opened: the event's own, with bits that no format counts blocks up to.
-    pub fn of(self, place: Place) -> Place {
-        let bits = match self {
-            Self::Text => 0,
-            Self::Input => 0x4000,
-            Self::Output => 0x2000,
-            Self::Events => 0x1000,
-            Self::Prompt => 0x0800,
-        };
-        Place { block: place.block ^ bits, ..place }
-    }
-}
-
-/// A text that a row needs.
-pub enum Wanted {
-    Ready(Arc<EventText>),
-    /// It is being read.
-    Coming,
-    Failed(Arc<str>),
-}
-
 /// Draws rows, and gathers what their user asks for.
 pub struct Draw<'s, 'a> {
     pub theme: &'static Theme,
     pub document: &'a Document,
     pub session: &'a Session,
     pub table: &'s Table,
-    pub memos: &'s mut HashMap<TextKey, Memo>,
+    pub texts: &'s mut Texts,
     requests: Vec<Request>,
-    held: HashMap<TextKey, Arc<EventText>>,
-    now_held: HashMap<TextKey, Arc<EventText>>,
+    /// The events in whose rows the selected event is, and the one played last.
+    selected: Option<usize>,
+    current: Option<usize>,
 }
 
 impl<'s, 'a> Draw<'s, 'a> {
-    pub fn new(
-        scene: &Scene<'a>,
-        table: &'s Table,
-        memos: &'s mut HashMap<TextKey, Memo>,
-        held: HashMap<TextKey, Arc<EventText>>,
-    ) -> Self {
+    pub fn new(scene: &Scene<'a>, table: &'s Table, texts: &'s mut Texts) -> Self {
         let (theme, document, session) = (scene.theme, scene.document, scene.session);
-        Self { theme, document, session, table, memos, requests: Vec::new(), held, now_held: HashMap::new() }
+        let owner = |event: Option<usize>| event.map(|event| table.owner(event));
+        let selected = owner(document.selected_event);
+        let current = owner(document.player.as_ref().and_then(Player::current));
+        Self { theme, document, session, table, texts, requests: Vec::new(), selected, current }
     }
 
-    /// What was asked for, and the texts that were drawn.
-    pub fn finish(self) -> (Vec<Request>, HashMap<TextKey, Arc<EventText>>) {
-        (self.requests, self.now_held)
+    /// What was asked for.
+    pub fn finish(self) -> Vec<Request> {
+        self.requests
     }
 
     pub fn ask(&mut self, request: Request) {
@@ -104,24 +71,11 @@ impl<'s, 'a> Draw<'s, 'a> {
 
     /// A text, or that it has now been asked for.
     pub fn text(&mut self, key: TextKey) -> Wanted {
-        match self.document.bodies.get(key) {
-            Some(Slot::Ready(text)) => {
-                self.now_held.insert(key, Arc::clone(text));
-                Wanted::Ready(Arc::clone(text))
-            }
-            Some(Slot::Failed(sentence)) => Wanted::Failed(Arc::clone(sentence)),
-            Some(Slot::Reading) => Wanted::Coming,
-            None => match self.held.get(&key) {
-                Some(text) => {
-                    self.now_held.insert(key, Arc::clone(text));
-                    Wanted::Ready(Arc::clone(text))
-                }
-                None => {
-                    self.ask(Request::Read(key));
-                    Wanted::Coming
-                }
-            },
+        let (wanted, ask) = self.texts.find(key, self.document, self.session);
+        if ask {
+            self.ask(Request::Read(key));
         }
+        wanted
     }
 
     /// The text of an event that has one.
@@ -139,12 +93,7 @@ impl<'s, 'a> Draw<'s, 'a> {
             Some(Row::Event(index)) => TextKey::Event(*index as usize),
             _ => return 0,
         };
-        match self.document.bodies.get(key) {
-            Some(Slot::Ready(_)) => 2,
-            Some(Slot::Failed(_)) => 3,
-            Some(Slot::Reading) | None if self.held.contains_key(&key) => 2,
-            Some(Slot::Reading) | None => 1,
-        }
+        self.texts.stamp(key, self.document, self.session)
     }
 
     /// What a screen reader says for a row.
@@ -188,8 +137,8 @@ impl<'s, 'a> Draw<'s, 'a> {
         if player.is_some_and(|player| player.range.contains(&index)) && !self.document.has_played(index) {
             ui.multiply_opacity(UNPLAYED_OPACITY);
         }
-        let current = player.is_some_and(|player| player.current() == Some(index));
-        (current || self.document.selected_event == Some(index)).then(|| ui.painter().add(egui::Shape::Noop))
+        let marked = [self.selected, self.current].contains(&Some(index));
+        marked.then(|| ui.painter().add(egui::Shape::Noop))
     }
 
     /// Draws the mark, now that the row's height is known.
@@ -198,8 +147,7 @@ impl<'s, 'a> Draw<'s, 'a> {
         let rect = ui.min_rect();
         let bar = Rect::from_min_size(pos2(rect.left() + 8.0, rect.top() + 3.0), vec2(3.0, rect.height() - 6.0));
         ui.painter().set(mark, egui::epaint::RectShape::filled(bar, CornerRadius::same(1), self.theme.accent));
-        let current = self.document.player.as_ref().is_some_and(|player| player.current() == Some(index));
-        if current {
+        if self.current == Some(index) {
             let at = pos2(rect.left() + 16.0, rect.top() + 5.0 + HEAD_PX / 2.0);
             icons::paint(ui.painter(), Icon::Play, at, 8.0, self.theme.accent);
         }
@@ -277,7 +225,7 @@ impl<'s, 'a> Draw<'s, 'a> {
             Some(EventText { output: Some(output), .. }) => output.original().to_owned(),
             _ => event.label.to_string(),
         };
-        if response.has_focus() && ui.input(|input| input.events.iter().any(|event| *event == egui::Event::Copy)) {
+        if response.has_focus() && ui.input(|input| input.events.contains(&egui::Event::Copy)) {
             self.ask(Request::Copy(original()));
         }
         let mut copies: Vec<(&str, String)> = Vec::new();
@@ -307,7 +255,7 @@ impl<'s, 'a> Draw<'s, 'a> {
     fn before(&mut self, ui: &mut Ui) {
         let count = words::count(self.table.before as u64, "event", "events");
         ui.add_space(space::S);
-        let open = self.session.steps.is_empty() || self.document.is_expanded(super::BEFORE);
+        let open = self.table.before_open;
         self.columns(ui, None, "", |draw, ui| {
             let theme = draw.theme;
             ui.horizontal(|ui| {
@@ -413,9 +361,4 @@ pub fn disclosure(ui: &mut Ui, open: bool, name: &str) -> bool {
 /// Says why a text is not there.
 pub fn unread(ui: &mut Ui, theme: &Theme, sentence: &str) {
     wrapped(ui, &[("Not read: ", false, theme.failure), (sentence, false, theme.text)]);
-}
-
-/// An id for what belongs to an event's part.
-pub fn part_id(ui: &Ui, part: Part) -> Id {
-    ui.scope_id().with(part as u8)
 }

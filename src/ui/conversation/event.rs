@@ -7,11 +7,13 @@ use super::super::widgets::icons::Icon;
 use super::super::widgets::long_text::LongTextBox;
 use super::super::widgets::markdown;
 use super::super::words;
-use super::draw::{Draw, Part, Wanted, disclosure, time_column, unread, wrapped};
+use super::draw::{Draw, disclosure, time_column, unread, wrapped};
+use super::texts::Wanted;
 use super::tool::boxed;
 use crate::model::{Event, EventKind};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
+use crate::workspace::document::Part;
 use crate::workspace::text::{EventText, one_line};
 
 /// Running text is no wider, however wide the window is: longer lines are hard to read.
@@ -80,19 +82,19 @@ impl Draw<'_, '_> {
         let colour = if event.kind == EventKind::Thinking { self.theme.weak } else { self.theme.text };
         match &text.markdown {
             Some(parsed) => {
-                let memo = self.memos.entry(TextKey::Event(index)).or_default();
+                let memo = self.texts.memo(TextKey::Event(index), text);
                 if let Some(copied) = markdown::show(ui, parsed, memo, colour) {
                     self.ask(Request::Copy(copied));
                 }
             }
             None => {
-                let place = Part::Text.of(event.place);
+                let fold = Part::Text.of(event.place);
                 // A text too long for Markdown is folded too: it would be a window of lines at once.
-                let open = super::is_open(self.document, place);
+                let open = self.document.is_expanded(fold);
                 let name = format!("{} {}", event.kind.word(), one_line(&event.label, 60));
                 let shown = LongTextBox::new(&text.text, &name).folded(40, open).prose().colour(colour);
                 let asked = shown.show(ui);
-                self.answer(asked, place, &text.text);
+                self.answer(asked, fold, &text.text);
             }
         }
         for attachment in &text.attachments {
@@ -102,8 +104,8 @@ impl Draw<'_, '_> {
 
     /// Thinking: one line until it is opened.
     fn thought(&mut self, ui: &mut Ui, index: usize, event: &Event) {
-        let place = Part::Text.of(event.place);
-        let open = super::is_open(self.document, place);
+        let fold = Part::Text.of(event.place);
+        let open = self.document.is_expanded(fold);
         let wanted = self.text_of(index, event);
         let right = time_column(event);
         let icon = Some((Icon::Thinking, self.theme.weak));
@@ -118,7 +120,7 @@ impl Draw<'_, '_> {
             ui.horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = 2.0;
                 if !empty && disclosure(ui, open, &format!("thinking: {}", one_line(&event.label, 60))) {
-                    draw.ask(Request::Expand(place));
+                    draw.ask(Request::Expand(fold));
                 }
                 ui.label(egui::RichText::new(format!("thinking · {count}")).color(theme.weak));
             });
@@ -127,14 +129,13 @@ impl Draw<'_, '_> {
                 draw.text_body(ui, index, event, text);
             }
         });
-        let text = if let Wanted::Ready(text) = &wanted { Some(&**text) } else { None };
-        self.event_input(ui, index, event, text);
+        self.event_input(ui, index, event, wanted.ready());
     }
 
     /// A notice, a routing decision, an unknown record: one quiet line, with the whole text when it is opened.
     fn noted(&mut self, ui: &mut Ui, index: usize, event: &Event) {
-        let place = Part::Text.of(event.place);
-        let open = super::is_open(self.document, place);
+        let fold = Part::Text.of(event.place);
+        let open = self.document.is_expanded(fold);
         let unknown = event.kind == EventKind::Unknown;
         let more = event.text_bytes > 0 && (unknown || event.text_bytes as usize > event.label.len());
         // The text is read when somebody wants to see it: there may be thousands of these.
@@ -146,7 +147,7 @@ impl Draw<'_, '_> {
             ui.horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = 2.0;
                 if more && disclosure(ui, open, &format!("{}: {}", event.kind.word(), one_line(&label, 60))) {
-                    draw.ask(Request::Expand(place));
+                    draw.ask(Request::Expand(fold));
                 }
                 let word = if unknown { "unknown record  " } else { "" };
                 let text = super::draw::line_job(&[(word, false, theme.fallback), (&label, false, theme.weak)]);
@@ -156,8 +157,7 @@ impl Draw<'_, '_> {
                 draw.raw(ui, event, &wanted);
             }
         });
-        let text = if let Wanted::Ready(text) = &wanted { Some(&**text) } else { None };
-        self.event_input(ui, index, event, text);
+        self.event_input(ui, index, event, wanted.ready());
     }
 
     /// The whole text of an event in a box.
@@ -185,27 +185,26 @@ impl Draw<'_, '_> {
             let label = one_line(&event.label, 160);
             wrapped(ui, &[("unreadable record  ", false, theme.failure), (&label, false, theme.text)]);
             if let Wanted::Ready(text) = &wanted {
-                let place = Part::Text.of(event.place);
-                let open = super::is_open(draw.document, place);
+                let fold = Part::Text.of(event.place);
+                let open = draw.document.is_expanded(fold);
                 let shown = LongTextBox::new(&text.text, "unreadable record").folded(RAW_LINES, open);
                 if !text.text.is_empty() {
                     let asked = boxed(ui, shown);
-                    draw.answer(asked, place, &text.text);
+                    draw.answer(asked, fold, &text.text);
                 }
             } else if let Wanted::Failed(sentence) = &wanted {
                 unread(ui, theme, sentence);
             }
         });
-        let text = if let Wanted::Ready(text) = &wanted { Some(&**text) } else { None };
-        self.event_input(ui, index, event, text);
+        self.event_input(ui, index, event, wanted.ready());
     }
 
     /// Events of one quiet kind as one line, until it is opened.
     pub fn group(&mut self, ui: &mut Ui, start: usize, end: usize) {
         let Some(first) = self.event(start) else { return };
-        let place = Part::Events.of(first.place);
+        let fold = Part::Events.of(first.place);
         let selected = self.document.selected_event.is_some_and(|event| (start..end).contains(&event));
-        let open = super::is_open(self.document, place) || selected;
+        let open = self.document.is_expanded(fold) || selected;
         let (one, many) = if first.kind == EventKind::Retry { ("retry", "retries") } else { ("notice", "notices") };
         let count = words::count((end - start) as u64, one, many);
         let colour = self.colour_of(first);
@@ -213,7 +212,7 @@ impl Draw<'_, '_> {
             ui.horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = 2.0;
                 if disclosure(ui, open, &format!("{count} from {}", one_line(&first.label, 40))) {
-                    draw.ask(Request::Expand(place));
+                    draw.ask(Request::Expand(fold));
                 }
                 let last = draw.event(end - 1).map(|event| one_line(&event.label, 120)).unwrap_or_default();
                 let last = if open || last.is_empty() { String::new() } else { format!("  last: {last}") };

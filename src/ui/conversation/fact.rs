@@ -5,9 +5,10 @@ use egui::{Color32, Ui};
 
 use super::super::widgets::icons::Icon;
 use super::super::words;
-use super::draw::{Draw, ICON_COLUMN_PX, LEFT_PX, Part, disclosure, time_column, wrapped};
+use super::draw::{Draw, ICON_COLUMN_PX, LEFT_PX, disclosure, time_column, wrapped};
 use crate::model::{Event, Evidence, Fact, Marker, Subagent, SubagentStatus, clock};
 use crate::workspace::Request;
+use crate::workspace::document::Part;
 use crate::workspace::text::{one_line, visible};
 
 /// Commits, and events of a subagent, that are listed.
@@ -61,8 +62,9 @@ impl Draw<'_, '_> {
                 });
                 self.event_input(ui, index, event, None);
             }
-            Some((marker, Fact::Subagent { id, name, status })) => {
-                self.subagent(ui, index, event, marker, id, name.as_deref(), *status);
+            Some((_, Fact::Subagent { id, name, status })) => {
+                self.subagent(ui, event, name.as_deref().unwrap_or(id), id, *status);
+                self.event_input(ui, index, event, None);
             }
             Some((marker, Fact::Compaction { .. })) => {
                 let said = one_line(&words::marker(marker), 200);
@@ -116,12 +118,12 @@ impl Draw<'_, '_> {
         if event.text_bytes as usize <= shown.max(1) {
             return;
         }
-        let place = Part::Text.of(event.place);
-        let open = super::is_open(self.document, place);
+        let fold = Part::Text.of(event.place);
+        let open = self.document.is_expanded(fold);
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 2.0;
             if disclosure(ui, open, &format!("the whole text of {} {}", event.kind.word(), index + 1)) {
-                self.ask(Request::Expand(place));
+                self.ask(Request::Expand(fold));
             }
             ui.label(egui::RichText::new("whole text").color(self.theme.weak));
         });
@@ -131,16 +133,7 @@ impl Draw<'_, '_> {
         }
     }
 
-    fn subagent(
-        &mut self,
-        ui: &mut Ui,
-        index: usize,
-        event: &Event,
-        marker: &Marker,
-        id: &str,
-        name: Option<&str>,
-        status: SubagentStatus,
-    ) {
+    fn subagent(&mut self, ui: &mut Ui, event: &Event, name: &str, id: &str, status: SubagentStatus) {
         let theme = self.theme;
         let (word, colour) = match status {
             SubagentStatus::Started => ("started", theme.weak),
@@ -148,10 +141,10 @@ impl Draw<'_, '_> {
             SubagentStatus::Failed => ("failed", theme.failure),
         };
         let agent: Option<&Subagent> = self.session.subagents.iter().find(|agent| agent.id == id);
-        let place = Part::Events.of(event.place);
-        let open = super::is_open(self.document, place);
-        self.framed(ui, ICON_COLUMN_PX, theme.marker(marker), theme.panel, |draw, ui| {
-            let name = one_line(name.unwrap_or(id), 120);
+        let fold = Part::Events.of(event.place);
+        let open = self.document.is_expanded(fold);
+        self.framed(ui, ICON_COLUMN_PX, theme.weak, theme.panel, |draw, ui| {
+            let name = one_line(name, 120);
             ui.horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = 4.0;
                 super::super::widgets::icons::show(ui, Icon::Subagent, theme.weak);
@@ -178,14 +171,13 @@ impl Draw<'_, '_> {
                 if agent.is_some_and(|agent| !agent.events.is_empty())
                     && disclosure(ui, open, &format!("the events of subagent {name}, {word}"))
                 {
-                    draw.ask(Request::Expand(place));
+                    draw.ask(Request::Expand(fold));
                 }
             });
             if let (true, Some(agent)) = (open, agent) {
                 draw.subagent_events(ui, agent);
             }
         });
-        self.event_input(ui, index, event, None);
     }
 
     fn subagent_events(&mut self, ui: &mut Ui, agent: &Subagent) {

@@ -9,31 +9,25 @@ mod event;
 mod fact;
 mod header;
 mod rows;
+mod texts;
 mod tool;
-
-use std::collections::HashMap;
-use std::sync::Arc;
 
 use egui::{Sense, Ui};
 
 use super::Scene;
-use super::widgets::markdown::Memo;
 use super::widgets::virtual_list::{Rows, VirtualList};
 use crate::model::{Place, Session};
 use crate::workspace::Request;
-use crate::workspace::bodies::TextKey;
-use crate::workspace::document::{Document, DocumentId};
-use crate::workspace::text::EventText;
+use crate::workspace::document::{Document, DocumentId, Fold, Part};
 use draw::Draw;
 use rows::{Row, RowKey, Table};
+use texts::Texts;
 
-/// Texts out of view of which the layout is remembered.
-const MEMOS: usize = 512;
 /// How far below the view's edge an event is brought, so that what led to it can be seen.
 const LEAD_PX: f64 = 60.0;
 
 /// Stands for the events before the first step among what is opened.
-const BEFORE: Place = Place { file: u16::MAX, record: u32::MAX, block: u16::MAX };
+const BEFORE: Fold = Fold { place: Place { file: u16::MAX, record: u32::MAX, block: u16::MAX }, part: Part::Events };
 
 /// Where the reader of a document's conversation is.
 #[derive(Default)]
@@ -46,9 +40,7 @@ pub struct ConversationState {
     revealed: Option<(u64, Option<u32>, Option<usize>)>,
     /// What a click here selected: it is in view already.
     clicked: Option<(Option<u32>, Option<usize>)>,
-    memos: HashMap<TextKey, Memo>,
-    /// The texts in view; they stay even when the workspace has let go of them to make room.
-    held: HashMap<TextKey, Arc<EventText>>,
+    texts: Texts,
 }
 
 /// What a table was made from.
@@ -69,16 +61,11 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut ConversationState) {
         nothing(ui, scene);
         return;
     }
-    let mut held = HashMap::new();
-    std::mem::swap(&mut held, &mut state.held);
-    if state.memos.len() > MEMOS {
-        state.memos.clear();
-    }
-    let draw = Draw::new(scene, &state.table, &mut state.memos, held);
+    state.texts.begin();
+    let draw = Draw::new(scene, &state.table, &mut state.texts);
     let mut conversation = Conversation { draw };
     state.list.show(ui, &mut conversation, state.revision, "Conversation");
-    let (requests, held) = conversation.draw.finish();
-    state.held = held;
+    let requests = conversation.draw.finish();
     if let Some(selected) = requests.iter().rev().find_map(|request| selects(request, scene.session)) {
         state.clicked = Some(selected);
     }
@@ -105,10 +92,6 @@ fn rebuild(scene: &Scene<'_>, state: &mut ConversationState) {
     };
     if state.built == Some(built) {
         return;
-    }
-    if state.built.is_none_or(|old| (old.document, old.generation) != (built.document, built.generation)) {
-        state.memos.clear();
-        state.held.clear();
     }
     state.table = Table::new(scene.session, built.before_open);
     state.built = Some(built);
@@ -200,11 +183,6 @@ impl Rows for Conversation<'_, '_> {
         let Some(row) = self.draw.table.rows.get(row).copied() else { return };
         self.draw.row(ui, row, measuring);
     }
-}
-
-/// Whether what is folded by itself is open: each step and event is opened and closed by its place.
-fn is_open(document: &Document, place: Place) -> bool {
-    document.is_expanded(place)
 }
 
 #[cfg(test)]

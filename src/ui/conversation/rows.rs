@@ -52,21 +52,23 @@ pub struct Table {
     folded: Vec<(u32, u32)>,
     /// The events of the question that each question step answers, by the step's index.
     questions: HashMap<u32, Range<u32>>,
-    /// The events before the first step.
+    /// How many events there are before the first step, and whether they have rows.
     pub before: usize,
+    pub before_open: bool,
 }
 
 impl Table {
     /// The rows of a session; those before the first step only when `before_open`.
     pub fn new(session: &Session, before_open: bool) -> Self {
         let first = session.steps.first().map_or(session.events.len(), |step| step.events.start);
-        let mut table = Self { before: first, ..Self::default() };
+        let before_open = before_open || session.steps.is_empty();
+        let mut table = Self { before: first, before_open, ..Self::default() };
         table.folded = folded(&session.events);
         let mut seen: HashMap<Place, u16> = HashMap::new();
         if first > 0 {
             table.push(Row::Before, RowKey::Before);
         }
-        if before_open || session.steps.is_empty() {
+        if before_open {
             table.events(session, 0..first, &mut seen);
         }
         for (index, step) in session.steps.iter().enumerate() {
@@ -129,10 +131,15 @@ impl Table {
         self.headers.get(usize::try_from(number).ok()?.checked_sub(1)?).map(|row| *row as usize)
     }
 
+    /// The event in whose row an event is shown: the call it is folded into, or itself.
+    pub fn owner(&self, event: usize) -> usize {
+        let call = self.folded.iter().find(|(_, folded)| *folded as usize == event);
+        call.map_or(event, |(call, _)| *call as usize)
+    }
+
     /// The row that shows an event: its own, its group's, or that of the call it is folded into.
     pub fn row_of_event(&self, event: usize, session: &Session) -> Option<usize> {
-        let event =
-            self.folded.iter().find(|(_, folded)| *folded as usize == event).map_or(event, |(call, _)| *call as usize);
+        let event = self.owner(event);
         let starts_after = |row: &Row| match row {
             Row::Before => false,
             Row::Header(step) | Row::Card(step) | Row::Nothing(step) => {

@@ -6,14 +6,18 @@ use super::super::theme::space;
 use super::super::widgets::chips::{self, Chip};
 use super::super::widgets::icons::Icon;
 use super::super::widgets::long_text::{LongTextBox, small_button};
-use super::draw::{Draw, Part, Wanted, line_job, time_column, unread, wrapped};
-use crate::model::{Decision, Event, EventKind, Fact, ToolState};
+use super::draw::{Draw, line_job, time_column, unread, wrapped};
+use super::texts::Wanted;
+use crate::model::{Decision, Event, EventKind, Fact, Marker, ToolState};
 use crate::workspace::Request;
-use crate::workspace::text::{EventText, Form, LongText, one_line};
+use crate::workspace::document::{Fold, Part};
+use crate::workspace::text::{EventText, Form, LongText, one_line, visible};
 
 /// Lines of an input, and of a result, that are shown before they are opened.
 const INPUT_LINES: usize = 12;
 const OUTPUT_LINES: usize = 6;
+/// Characters of a chip; the whole is said to the pointer.
+const CHIP_CHARS: usize = 90;
 /// Room a headline is given before chips go below it.
 const HEADLINE_LEAST_PX: f32 = 160.0;
 
@@ -68,7 +72,7 @@ impl Draw<'_, '_> {
         let chips = self.chips(index, event);
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = egui::vec2(6.0, 3.0);
-            let chips_px: f32 = chips.iter().map(|chip| chip.width(ui) + 6.0).sum();
+            let chips_px: f32 = chips.iter().map(|(chip, _)| chip.width(ui) + 6.0).sum();
             let beside = ui.available_width() - chips_px;
             let room = if beside >= HEADLINE_LEAST_PX { beside } else { ui.available_width() };
             let galley = {
@@ -82,37 +86,42 @@ impl Draw<'_, '_> {
             if elided {
                 label.on_hover_text(whole);
             }
-            chips.iter().for_each(|chip| drop(chip.show(ui)));
+            for (chip, whole) in &chips {
+                let response = chip.show(ui);
+                if *whole != chip.text {
+                    response.on_hover_text(whole);
+                }
+            }
         });
     }
 
-    /// How the call was allowed, and how it failed.
-    fn chips(&self, index: usize, event: &Event) -> Vec<Chip> {
+    /// How the call was allowed, and how it failed; with the whole of what a chip says in short.
+    fn chips(&self, index: usize, event: &Event) -> Vec<(Chip, String)> {
         let theme = self.theme;
-        let mut chips: Vec<Chip> = Vec::new();
+        let mut chips: Vec<(Chip, String)> = Vec::new();
+        let short = |chip: Chip| {
+            let whole = visible(&chip.text).into_owned();
+            (Chip { text: one_line(&chip.text, CHIP_CHARS), ..chip }, whole)
+        };
+        let plain =
+            |icon: Option<Icon>, word: &str, colour| (Chip { icon, text: word.to_owned(), colour }, word.to_owned());
         let mut ruled = false;
         for folded in self.table.folded_into(index).filter_map(|folded| self.event(folded)) {
             let Some(marker) = folded.marker.as_deref() else { continue };
             ruled |= matches!(&marker.fact, Fact::Approval { decision: Decision::Denied | Decision::Blocked, .. });
-            let chip = chips::of_marker(marker, theme);
-            chips.push(Chip { text: one_line(&chip.text, 160), ..chip });
+            chips.push(short(chips::of_marker(marker, theme)));
         }
         let state = event.tool.as_ref().map_or(ToolState::Done, |tool| tool.state);
+        let silent = |marker: &Marker| matches!(&marker.fact, Fact::Failure { code: None, message } if message.trim().is_empty());
         match (state, event.marker.as_deref()) {
-            (ToolState::Denied, _) if !ruled => chips.push(Chip::new(Icon::Denied, "denied", theme.denied)),
-            (ToolState::Failed, Some(marker)) => {
-                let text = match &marker.fact {
-                    Fact::Failure { code: None, message } if message.is_empty() => "failed".to_owned(),
-                    _ => one_line(&super::super::words::marker(marker), 80),
-                };
-                chips.push(Chip::new(Icon::Failure, text, theme.failure));
+            (ToolState::Denied, _) if !ruled => chips.push(plain(Some(Icon::Denied), "denied", theme.denied)),
+            (ToolState::Denied, Some(marker)) if matches!(marker.fact, Fact::Failure { .. }) => {}
+            (ToolState::Failed, None) => chips.push(plain(Some(Icon::Failure), "failed", theme.failure)),
+            (ToolState::Failed, Some(marker)) if silent(marker) => {
+                chips.push(plain(Some(Icon::Failure), "failed", theme.failure));
             }
-            (ToolState::Failed, None) => chips.push(Chip::new(Icon::Failure, "failed", theme.failure)),
-            (ToolState::Pending, _) => chips.push(Chip { icon: None, text: "no result".into(), colour: theme.weak }),
-            (_, Some(marker)) => {
-                let chip = chips::of_marker(marker, theme);
-                chips.push(Chip { text: one_line(&chip.text, 160), ..chip });
-            }
+            (ToolState::Pending, None) => chips.push(plain(None, "no result", theme.weak)),
+            (_, Some(marker)) => chips.push(short(chips::of_marker(marker, theme))),
             _ => {}
         }
         chips
@@ -124,8 +133,8 @@ impl Draw<'_, '_> {
             .tool
             .as_ref()
             .map_or_else(|| event.label.to_string(), |tool| format!("{} {}", tool.verb, one_line(&tool.subject, 60)));
-        let place = Part::Input.of(event.place);
-        let open = super::is_open(self.document, place);
+        let fold = Part::Input.of(event.place);
+        let open = self.document.is_expanded(fold);
         let name = format!("input of {what}");
         let asked = match text.tool.as_ref().map(|tool| &tool.form) {
             Some(Form::Diff(diff)) if !diff.text.is_empty() => {
@@ -138,13 +147,13 @@ impl Draw<'_, '_> {
             _ => None,
         };
         if let Some((asked, input)) = asked {
-            self.answer(asked, place, input);
+            self.answer(asked, fold, input);
         }
-        if !text.text.is_empty() {
-            let place = Part::Text.of(event.place);
-            let open = super::is_open(self.document, place);
+        if !text.text.is_empty() && !text.shown_by_tool() {
+            let fold = Part::Text.of(event.place);
+            let open = self.document.is_expanded(fold);
             let asked = boxed(ui, LongTextBox::new(&text.text, &format!("text of {what}")).folded(OUTPUT_LINES, open));
-            self.answer(asked, place, &text.text);
+            self.answer(asked, fold, &text.text);
         }
         if let Some(output) = &text.output {
             self.output(ui, event, output, &what);
@@ -156,36 +165,31 @@ impl Draw<'_, '_> {
     }
 
     fn output(&mut self, ui: &mut Ui, event: &Event, output: &LongText, what: &str) {
-        let place = Part::Output.of(event.place);
-        let open = super::is_open(self.document, place);
+        let fold = Part::Output.of(event.place);
+        let open = self.document.is_expanded(fold);
         // What a refused call gave back is words to the model about the refusal: the chip says it better.
         if is_denied(event) && !open {
             ui.add_space(2.0);
             if small_button(ui, "Show what the agent was told", &format!("Show the result of {what}")) {
-                self.ask(Request::Expand(place));
+                self.ask(Request::Expand(fold));
             }
             return;
         }
         let name = format!("output of {what}");
         let shown = LongTextBox::new(output, &name);
         let asked = boxed(ui, shown.folded(OUTPUT_LINES, open));
-        self.answer(asked, place, output);
+        self.answer(asked, fold, output);
         if is_denied(event)
             && output.line_count() <= OUTPUT_LINES
             && small_button(ui, "Show less", &format!("Fold the result of {what}"))
         {
-            self.ask(Request::Expand(place));
+            self.ask(Request::Expand(fold));
         }
     }
 
-    pub fn answer(
-        &mut self,
-        asked: super::super::widgets::long_text::Asked,
-        place: crate::model::Place,
-        text: &LongText,
-    ) {
+    pub fn answer(&mut self, asked: super::super::widgets::long_text::Asked, fold: Fold, text: &LongText) {
         if asked.toggle {
-            self.ask(Request::Expand(place));
+            self.ask(Request::Expand(fold));
         }
         if asked.copy {
             self.ask(Request::Copy(text.original().to_owned()));

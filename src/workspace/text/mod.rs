@@ -36,7 +36,14 @@ impl EventText {
         let markdown = if says { Markdown::parse(&body.text) } else { None };
         let words = if says { body.text.split_whitespace().count() } else { 0 };
         let name = event.tool.as_ref().map_or("", |tool| tool.name.as_str());
-        let tool = body.input.as_deref().map(|input| ToolText::new(name, input));
+        let tool = match event.kind {
+            EventKind::FileChange if is_patch(&body.text) => {
+                let tool = ToolText::file_change(&event.label, &body.text);
+                // The diff shows the text; it is still there to be copied.
+                return Self { text: LongText::new(body.text), tool: Some(tool), ..Self::default() };
+            }
+            _ => body.input.as_deref().map(|input| ToolText::new(name, input)),
+        };
         Self {
             text: LongText::new(body.text),
             markdown,
@@ -58,6 +65,11 @@ impl EventText {
         Self { text: LongText::new(pretty), ..Self::default() }
     }
 
+    /// Whether the tool's form shows the text, so that it needs no showing of its own.
+    pub fn shown_by_tool(&self) -> bool {
+        self.input.is_none() && self.tool.is_some()
+    }
+
     /// A text with nothing around it, such as a prompt.
     pub fn plain(text: &str) -> Self {
         Self { text: LongText::new(text), ..Self::default() }
@@ -70,4 +82,9 @@ impl EventText {
             self.markdown.as_ref().map_or(0, Markdown::bytes) + self.tool.as_ref().map_or(0, ToolText::bytes);
         self.text.bytes() + long + prepared + self.attachments.iter().map(String::len).sum::<usize>()
     }
+}
+
+/// Whether a text is a patch, as version control writes it.
+fn is_patch(text: &str) -> bool {
+    text.lines().take(40).any(|line| line.starts_with("@@ ") || line.starts_with("--- "))
 }

@@ -111,6 +111,14 @@ impl ToolText {
         }
     }
 
+    /// A change of a file that is recorded as a patch.
+    pub fn file_change(path: &str, patch: &str) -> Self {
+        let diff = Diff::of_patch(patch);
+        let (added, removed) = diff.counts();
+        let note = format!("+{added} −{removed}");
+        Self::with("file change", path, &note, Form::Diff(diff))
+    }
+
     /// Memory it holds, in bytes.
     pub fn bytes(&self) -> usize {
         self.verb.len() + self.subject.len() + self.note.len() + self.form.bytes()

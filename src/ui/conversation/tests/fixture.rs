@@ -254,6 +254,14 @@ pub fn cart() -> Draft {
     let tool = draft.tool("Read", read, "1\tclass Cart:\n2\t    items = []\n3\t\n4\t    def add(self, item):\n5\t        self.items.append(item)\n6\t\n7\t    def total(self):\n8\t        return sum(item.price for item in self.items)\n9\t\n10\t    def clear(self):\n", ToolState::Done);
     draft.ruled(tool, Decision::Auto, "rule", None, None);
 
+    question_turn(&mut draft);
+    marked_turn(&mut draft);
+    draft.step(StepKind::Prompt, "Open a pull request").outcome = Outcome::Pending;
+    draft
+}
+
+/// A question, an edit, a refused call, Markdown, a fallback, a failed call and a commit.
+fn question_turn(draft: &mut Draft) {
     let step = draft.step(StepKind::QuestionAnswer, "Which storage should the cart use?");
     step.tool_call_id = Some("ask".into());
     let asked = Fact::Question {
@@ -305,7 +313,10 @@ pub fn cart() -> Draft {
         unavailable: None,
     };
     draft.fact(EventKind::Commits, Marker::recorded(commits, None), "");
+}
 
+/// Every kind of event that the turns before do not have.
+fn marked_turn(draft: &mut Draft) {
     let step = draft.step(
         StepKind::Prompt,
         &"Create the table on first use, and keep the old items when there are some.\n".repeat(15),
@@ -358,8 +369,6 @@ pub fn cart() -> Draft {
         usage: Usage { input: Some(12_481), output: Some(1_904), ..Usage::default() },
         events,
     });
-    draft.step(StepKind::Prompt, "Open a pull request").outcome = Outcome::Pending;
-    draft
 }
 
 const SAID: &str =

@@ -1,11 +1,14 @@
 pub mod fixture;
 
+use std::sync::Arc;
+
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 
 use super::super::theme::{self, Theme};
 use super::*;
 use crate::formats::Cut;
+use crate::workspace::bodies::TextKey;
 use crate::workspace::player::Player;
 use fixture::{Draft, cart, plain};
 
@@ -33,10 +36,9 @@ impl App {
         if self.applies {
             for request in &requests {
                 match request {
+                    Request::Expand(place) if self.document.expanded.remove(place) => {}
                     Request::Expand(place) => {
-                        if !self.document.expanded.remove(place) {
-                            self.document.expanded.insert(*place);
-                        }
+                        self.document.expanded.insert(*place);
                     }
                     Request::SelectStep(number) => self.document.select_step(*number),
                     Request::SelectEvent(index) => self.document.select_event(*index),
@@ -87,8 +89,56 @@ fn pictures() {
             harness.state_mut().document.select_step(1);
             harness.run();
             harness.render().unwrap().save(name("first")).unwrap();
+            let session_events = harness.state().document.session().unwrap().events.len();
+            let mut player = Player::new(1, 2..session_events);
+            for _ in 0..7 {
+                player.next_event();
+            }
+            harness.state_mut().document.player = Some(player);
+            let current = harness.state().document.player.as_ref().and_then(Player::current).unwrap();
+            harness.state_mut().document.select_event(current);
+            harness.run();
+            harness.render().unwrap().save(name("replay")).unwrap();
+            harness.state_mut().document.player = None;
+            let places: Vec<Place> =
+                harness.state().document.session().unwrap().events.iter().map(|event| event.place).collect();
+            for place in places {
+                for part in [Part::Text, Part::Output, Part::Events] {
+                    harness.state_mut().document.expanded.insert(part.of(place));
+                }
+            }
+            harness.state_mut().document.select_step(3);
+            harness.run();
+            harness.render().unwrap().save(name("open")).unwrap();
+            harness.state_mut().document.select_step(4);
+            harness.run();
+            harness.render().unwrap().save(name("end")).unwrap();
+            harness.state_mut().document.select_event(0);
+            harness.run();
+            harness.render().unwrap().save(name("before")).unwrap();
+            let mut draft = plain(1, 0);
+            let lines: String =
+                (0..5_000).map(|line| format!("{line} {}\n", "a long line ".repeat(line % 23))).collect();
+            draft.tool("Bash", serde_json::json!({"command": "cat log"}), &lines, crate::model::ToolState::Done);
+            let mut document = draft.document(true);
+            let place = document.session().unwrap().events[0].place;
+            document.expanded.insert(Part::Output.of(place));
+            let mut harness = harness_of(document, [width, 900.0], dark);
+            harness.render().unwrap().save(name("window")).unwrap();
         }
     }
+}
+
+fn wheel(harness: &mut Harness<'_, App>, at: egui::Pos2, points: f32) {
+    harness.hover_at(at);
+    harness.event(egui::Event::MouseWheel {
+        unit: egui::MouseWheelUnit::Point,
+        delta: egui::vec2(0.0, -points),
+        phase: egui::TouchPhase::Move,
+        modifiers: egui::Modifiers::NONE,
+        source: egui::MouseWheelSource::Wheel,
+    });
+    harness.run();
 }
 
 fn select(harness: &mut Harness<'_, App>, step: u32) {
@@ -222,15 +272,7 @@ fn a_text_that_arrives_above_does_not_move_what_is_read() {
     let whole = draft.document(true);
     let mut harness = harness_of(draft_again(20, &text).document(false), [900.0, 500.0], true);
     select(&mut harness, 10);
-    harness.hover_at(egui::pos2(300.0, 300.0));
-    harness.event(egui::Event::MouseWheel {
-        unit: egui::MouseWheelUnit::Point,
-        delta: egui::vec2(0.0, -125.0),
-        phase: egui::TouchPhase::Move,
-        modifiers: egui::Modifiers::NONE,
-        source: egui::MouseWheelSource::Wheel,
-    });
-    harness.run();
+    wheel(&mut harness, egui::pos2(300.0, 300.0), 125.0);
     let before = harness.get_by_label_contains("Step 11, prompt").rect();
     harness.state_mut().document.bodies = whole.bodies;
     harness.run();
@@ -295,6 +337,12 @@ fn twenty_megabytes_open_without_laying_out_more_than_is_seen() {
     harness.get_by_label("Line 1");
     let shown = harness.query_all_by_label_contains("of a long output").count();
     assert!(shown < 80, "{shown}");
+    // The wheel scrolls the window while it can, then the conversation.
+    let window = harness.get_by_label("output of exec cat log").rect();
+    let header = harness.get_by_label_contains("Step 1, prompt").rect();
+    wheel(&mut harness, window.center(), 400.0);
+    assert!(harness.query_by_label("Line 1").is_none());
+    assert_eq!(harness.get_by_label_contains("Step 1, prompt").rect(), header);
     harness.get_by_label("Copy all of output of exec cat log").click();
     harness.run();
     assert!(asked(&harness).contains(&Request::Copy(output)));
@@ -307,4 +355,25 @@ fn failed_reads_say_so() {
     document.bodies.put(TextKey::Event(0), failed);
     let harness = harness_of(document, [900.0, 700.0], true);
     harness.get_by_label_contains("Not read: the file has changed");
+}
+
+#[test]
+fn links_open_only_when_they_are_pressed() {
+    let mut harness = harness(cart());
+    select(&mut harness, 2);
+    harness.get_by_label("the docs").hover();
+    harness.run();
+    harness.get_by_label("Open https://docs.python.org/3/library/sqlite3.html");
+    let opened = |harness: &Harness<'_, App>| {
+        let commands = &harness.output().platform_output.commands;
+        commands.iter().any(|command| matches!(command, egui::OutputCommand::OpenUrl(_)))
+    };
+    assert!(!opened(&harness));
+    harness.get_by_label("the docs").click();
+    let mut seen = false;
+    for _ in 0..4 {
+        harness.step();
+        seen |= opened(&harness);
+    }
+    assert!(seen);
 }

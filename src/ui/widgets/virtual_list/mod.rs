@@ -10,7 +10,7 @@ use std::hash::Hash;
 use std::ops::Range;
 
 use egui::accesskit::{Action, Role};
-use egui::{Align, Id, Key, Layout, Modifiers, Rect, Sense, Ui, UiBuilder, accesskit, pos2, vec2};
+use egui::{Align, Id, Key, Layout, Modifiers, Rect, Sense, Stroke, StrokeKind, Ui, UiBuilder, accesskit, pos2, vec2};
 
 use super::super::theme::{Theme, space};
 pub use geometry::{Anchor, Heights};
@@ -79,6 +79,8 @@ pub struct VirtualList<K> {
     /// Of the rows drawn in the last frame, to find the reader's place again when the rows are others.
     drawn: Vec<(usize, K, u64)>,
     remembered: HashMap<K, f32>,
+    /// True heights in this frame: of the rows drawn, and of those measured without being seen.
+    fresh: HashMap<usize, f32>,
     revision: Option<u64>,
     width_class: i32,
     /// Where the handle was taken, from its top.
@@ -103,6 +105,7 @@ impl<K> Default for VirtualList<K> {
             anchor: Anchor::default(),
             drawn: Vec::new(),
             remembered: HashMap::new(),
+            fresh: HashMap::new(),
             revision: None,
             width_class: 0,
             grabbed_px: None,
@@ -154,6 +157,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         });
         let width = (view.width() - BAR_PX).max(40.0);
         self.view_px = f64::from(view.height());
+        self.fresh.clear();
         self.count(rows, revision, width);
         if list.ctx().current_pass_index() == 0 {
             self.keep_lower_edge(&mut list, rows, width);
@@ -164,8 +168,8 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         let scrolled = list.ctx().current_pass_index() == 0 && self.input(&mut list, rows, view, width);
         list.expand_to_include_rect(view);
         if list.response().has_focus() {
-            let stroke = egui::Stroke::new(1.0, Theme::of(list.ctx()).accent);
-            list.painter().rect_stroke(view.shrink(1.0), 0, stroke, egui::StrokeKind::Inside);
+            let stroke = Stroke::new(1.0, Theme::of(list.ctx()).accent);
+            list.painter().rect_stroke(view.shrink(1.0), 0, stroke, StrokeKind::Inside);
         }
         drop(list);
         ui.advance_cursor_after_rect(view);
@@ -214,7 +218,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         let row = self.anchor.row;
         let Some((drawn, _, stamp)) = self.drawn.first().copied() else { return };
         if drawn == row && self.anchor.offset_px > 0.0 && stamp != rows.stamp(row) {
-            let height = measure(ui, rows, row, width);
+            let height = measure(ui, rows, row, width, &mut self.fresh);
             self.anchor.offset_px = (self.anchor.offset_px + f64::from(height) - self.heights.get(row)).max(0.0);
             self.heights.set(row, height);
         }
@@ -223,28 +227,20 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
     fn do_jump<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, width: f32) {
         let Some(jump) = self.jump.take() else { return };
         let view_px = self.view_px;
-        let Self { anchor, heights, drawn, .. } = self;
-        let known: Vec<usize> = drawn.iter().map(|(row, ..)| *row).collect();
-        match jump {
-            Jump::Top(row, below_px) => {
-                *anchor = Anchor::at(row);
-                anchor.scroll(-below_px, view_px, heights, &mut |row| measure(ui, rows, row, width));
-            }
+        let (row, below_px) = match jump {
+            Jump::Top(row, below_px) => (row, below_px),
             Jump::Visible(row, lead_px) => {
-                let top = heights.top_of(row) - anchor.top(heights);
-                let bottom = top + heights.get(row);
-                let near = known.contains(&row);
-                if near && top >= 0.0 && bottom <= view_px {
+                let top = self.heights.top_of(row) - self.anchor.top(&self.heights);
+                let height = self.heights.get(row);
+                let near = self.drawn.iter().any(|(drawn, ..)| *drawn == row) && top >= 0.0;
+                if near && top + height <= view_px {
                     return;
                 }
-                let below_px = match near && top >= 0.0 {
-                    true => (view_px - heights.get(row)).max(0.0),
-                    false => lead_px.min(view_px / 4.0),
-                };
-                *anchor = Anchor::at(row);
-                anchor.scroll(-below_px, view_px, heights, &mut |row| measure(ui, rows, row, width));
+                (row, if near { (view_px - height).max(0.0) } else { lead_px.min(view_px / 4.0) })
             }
-        }
+        };
+        self.anchor = Anchor::at(row);
+        self.scroll_by(-below_px, ui, rows, width);
     }
 
     fn draw<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, view: Rect, width: f32) -> Range<usize> {
@@ -264,6 +260,10 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             let height = child.min_rect().height().ceil();
             let rect = Rect::from_min_size(pos2(view.left(), y), vec2(width, height));
             child.expand_to_include_rect(rect);
+            if child.response().has_focus() {
+                let stroke = Stroke::new(1.0, Theme::of(child.ctx()).accent);
+                child.painter().rect_stroke(rect.shrink(1.0), 2, stroke, StrokeKind::Inside);
+            }
             child.ctx().accesskit_node_builder(child.unique_id(), |node| {
                 node.set_position_in_set(row);
                 node.set_bounds(bounds(rect));
@@ -274,6 +274,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             });
             drop(child);
             self.heights.set(row, height);
+            self.fresh.insert(row, height);
             if self.remembered.len() >= REMEMBERED {
                 self.remembered.clear();
             }
@@ -293,20 +294,8 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
 
     /// Moves the view down by `delta_px`, measuring the rows that were not drawn in this frame.
     fn scroll_by<R: Rows<Key = K>>(&mut self, delta_px: f64, ui: &mut Ui, rows: &mut R, width: f32) {
-        let drawn = self.drawn.first().map_or(0, |(row, ..)| *row)..self.drawn.last().map_or(0, |(row, ..)| *row + 1);
-        let Self { anchor, heights, remembered, view_px, .. } = self;
-        let known: Vec<f64> = drawn.clone().map(|row| heights.get(row)).collect();
-        anchor.scroll(delta_px, *view_px, heights, &mut |row| match row
-            .checked_sub(drawn.start)
-            .and_then(|index| known.get(index))
-        {
-            Some(height) => *height as f32,
-            None => {
-                let height = measure(ui, rows, row, width);
-                remembered.insert(rows.key(row), height);
-                height
-            }
-        });
+        let Self { anchor, heights, fresh, view_px, .. } = self;
+        anchor.scroll(delta_px, *view_px, heights, &mut |row| measure(ui, rows, row, width, fresh));
     }
 
     /// The scroll bar: a handle that can be dragged, a track that can be clicked.
@@ -436,13 +425,16 @@ fn row_builder(id: Id, at: egui::Pos2, width: f32) -> UiBuilder {
         .layout(Layout::top_down(Align::Min))
 }
 
-/// The height that a row has, found by laying it out where nobody sees it.
-fn measure<R: Rows>(ui: &mut Ui, rows: &mut R, row: usize, width: f32) -> f32 {
-    let id = ui.scope_id().with(("measure", key_id(&rows.key(row))));
-    let mut child = ui.new_child(row_builder(id, ui.max_rect().min, width).invisible());
-    child.set_clip_rect(Rect::NOTHING);
-    rows.show(&mut child, row, true);
-    child.min_rect().height().ceil()
+/// The height that a row has, found by laying it out where nobody sees it; once a frame, for a widget must not stand in
+/// two places.
+fn measure<R: Rows>(ui: &mut Ui, rows: &mut R, row: usize, width: f32, fresh: &mut HashMap<usize, f32>) -> f32 {
+    *fresh.entry(row).or_insert_with(|| {
+        let id = ui.scope_id().with(("measure", key_id(&rows.key(row))));
+        let mut child = ui.new_child(row_builder(id, ui.max_rect().min, width).invisible());
+        child.set_clip_rect(Rect::NOTHING);
+        rows.show(&mut child, row, true);
+        child.min_rect().height().ceil()
+    })
 }
 
 #[cfg(test)]
