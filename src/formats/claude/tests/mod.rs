@@ -2,6 +2,7 @@
 
 mod actions;
 mod build;
+mod cuts;
 mod damage;
 mod happenings;
 mod samples;
