@@ -329,6 +329,7 @@ pub(super) fn left_branches(
     }
     let mut covered = on_chain.clone();
     let mut looked_at = vec![false; size];
+    let mut origins: HashMap<u32, (Option<u32>, usize)> = HashMap::new();
     let mut found = Vec::new();
     for leaf in candidates.iter().rev().filter(|record| !is(&has_child, **record) && !is(&on_chain, **record)) {
         // Up to what is covered; the first record below it must begin a prompt.
@@ -349,13 +350,12 @@ pub(super) fn left_branches(
         for record in &path {
             mark(&mut covered, *record);
         }
-        let mut nodes = path.len();
-        let mut guard = size;
-        let mut parted_at = forest.parent(first);
-        while let Some(record) = parted_at.filter(|record| !is(&on_chain, *record)) {
-            nodes += 1;
-            guard = guard.saturating_sub(1);
-            parted_at = if guard == 0 { None } else { forest.parent(record) };
+        // What is covered is on the chain, or of a branch that knows where it parted.
+        let parent = forest.parent(first);
+        let above = parent.and_then(|parent| origins.get(&parent).copied()).unwrap_or((parent, 0));
+        let (parted_at, nodes) = (above.0, path.len() + above.1);
+        for (at, record) in path.iter().enumerate() {
+            origins.insert(*record, (parted_at, above.1 + at + 1));
         }
         found.push(Left { leaf: *leaf, first, parted_at, nodes });
     }

@@ -2,14 +2,14 @@
 //!
 //! Records stay byte for byte but for their session's id and `forkedFrom`, which says where they came from.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::Transcript;
-use super::index::{Flags, Index, NONE, Role};
+use super::index::{Flags, Index, NONE, Role, Symbol};
 use super::kept::{self, Kept};
 use super::keys::{self, Missing};
 use super::steps::{NOTHING_BEFORE, targets};
@@ -68,12 +68,15 @@ pub(super) fn plan(transcript: &Transcript, cut: Cut) -> Result<Fork, Refusal> {
 
 fn warnings(kept: &Kept, steps: u32, wanted: u32, asks_next: bool) -> Vec<String> {
     let mut warnings = Vec::new();
-    let calls = |count: usize| if count == 1 { "1 tool call".to_owned() } else { format!("{count} tool calls") };
+    let left_out = |count: usize| match count {
+        1 => "1 tool call without a result was left out".to_owned(),
+        _ => format!("{count} tool calls without a result were left out"),
+    };
     if kept.trimmed > 0 {
-        warnings.push(format!("{} without a result at the end were left out", calls(kept.trimmed)));
+        warnings.push(format!("{} at the end", left_out(kept.trimmed)));
     }
     if kept.dropped > 0 {
-        warnings.push(format!("{} without a result were left out", calls(kept.dropped)));
+        warnings.push(left_out(kept.dropped));
     }
     if asks_next {
         let next = wanted + 1;
@@ -89,14 +92,16 @@ fn warnings(kept: &Kept, steps: u32, wanted: u32, asks_next: bool) -> Vec<String
 /// The kept records, those of agents inside this file after the calls that started them.
 fn with_inlined(transcript: &Transcript, kept: &Kept) -> Vec<u32> {
     let (index, agents) = (&transcript.index, &transcript.assembled.agents);
+    let mut inlined: HashMap<Symbol, Vec<&Vec<u32>>> = HashMap::new();
+    for (call, members) in &agents.inlined {
+        inlined.entry(call.unwrap_or(NONE)).or_default().push(members);
+    }
     let mut order = Vec::with_capacity(kept.order.len());
     for number in &kept.order {
         order.push(*number);
         let Some(record) = index.record(*number) else { continue };
         for call in kept::calls_in(index, record).filter(|call| *call != NONE) {
-            for (_, members) in agents.inlined.iter().filter(|(of, _)| *of == Some(call)) {
-                order.extend(members);
-            }
+            order.extend(inlined.remove(&call).unwrap_or_default().into_iter().flatten());
         }
     }
     order

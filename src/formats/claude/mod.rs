@@ -59,6 +59,17 @@ const MIB: u64 = 1024 * 1024;
 const PARTIAL_AT: [u64; 5] = [MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB];
 
 fn open(source: Arc<SourceFile>, sample: &Sample, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
+    read_whole(source, sample, observer).map_err(|error| match error {
+        OpenError::Read(ReadError::Cancelled(cancelled)) => OpenError::Cancelled(cancelled),
+        other => other,
+    })
+}
+
+fn read_whole(
+    source: Arc<SourceFile>,
+    sample: &Sample,
+    observer: &dyn Observer,
+) -> Result<Arc<dyn Recording>, OpenError> {
     let framing = recognise::framing(&source, sample)?;
     let mut due = PARTIAL_AT.iter().copied().filter(|_| observer.wants_partial()).peekable();
     let index = read::read(&source, framing, observer.watch(), &mut |offset, index| {

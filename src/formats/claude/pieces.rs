@@ -282,9 +282,9 @@ fn look_into(raw: &RawValue) -> LookedInto {
     }
     let text = raw.get();
     let has = |key: &str| memchr::memmem::find(text.as_bytes(), key.as_bytes()).is_some();
-    let mut found = LookedInto::default();
     // Most results are output of commands and files: they have none of these keys, and need no second parse.
-    found.has_answers = text.starts_with('{') && has("\"answers\"");
+    let has_answers = text.starts_with('{') && has("\"answers\"");
+    let mut found = LookedInto { has_answers, ..LookedInto::default() };
     let wanted = ["\"agentId\"", "\"runId\"", "\"interrupted\":true", "\"interrupted\": true"].into_iter().any(has);
     if !text.starts_with('{') || text.len() > SMALL_RESULT_BYTES || !wanted {
         return found;

@@ -1,6 +1,6 @@
 //! Steps: where on the active chain a person spoke, and what the turns after it came to.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::chain::{Walk, reached_model};
@@ -28,7 +28,7 @@ pub(super) struct Mark {
 /// A prompt is a step; a slash command is one when the model ran it; a question is one when its answer is on the chain.
 pub(super) fn marks(index: &Index, walk: &Walk) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let mut positions = std::collections::HashMap::new();
+    let mut positions = HashMap::new();
     for (at, record) in (0_u32..).zip(&walk.chain) {
         positions.insert(*record, at);
     }
@@ -65,19 +65,6 @@ fn answer_on_chain(index: &Index, walk: &Walk, call: Symbol) -> Option<u32> {
     }
 }
 
-/// The record before the first of the chain that belongs to the response with the call: a revert to a question takes back
-/// the whole response that asked.
-fn before_response(index: &Index, walk: &Walk, mark: &Mark) -> Option<u32> {
-    let message = index.record(mark.record)?.message;
-    let first = if message == NONE {
-        mark.position
-    } else {
-        let same = |record: &u32| index.record(*record).is_some_and(|record| record.message == message);
-        u32::try_from(walk.chain.iter().position(same)?).ok()?.min(mark.position)
-    };
-    first.checked_sub(1)
-}
-
 /// Positions in the chain that a step's targets name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Targets {
@@ -85,19 +72,34 @@ pub(super) struct Targets {
     pub fork: Option<u32>,
 }
 
+/// The targets of every step.
+///
+/// A prompt's turn goes on to the next prompt, over the questions in it. A revert of a question takes back the whole
+/// response that asked: its target is the record before the first of that response.
 pub(super) fn targets(index: &Index, walk: &Walk, marks: &[Mark]) -> Vec<Targets> {
-    let last = u32::try_from(walk.chain.len()).ok().and_then(|len| len.checked_sub(1));
-    (0..marks.len())
-        .filter_map(|at| Some((at, marks.get(at)?)))
-        .map(|(at, mark)| match mark.answer {
-            Some(answer) => Targets { revert: before_response(index, walk, mark), fork: Some(answer) },
+    let message_of = |record: u32| index.record(record).map_or(NONE, |record| record.message);
+    let mut responses: HashMap<Symbol, u32> = HashMap::new();
+    for (at, record) in (0..).zip(&walk.chain) {
+        responses.entry(message_of(*record)).or_insert(at);
+    }
+    let mut before_next = u32::try_from(walk.chain.len()).ok().and_then(|len| len.checked_sub(1));
+    let mut targets = Vec::with_capacity(marks.len());
+    for mark in marks.iter().rev() {
+        targets.push(match mark.answer {
+            Some(answer) => {
+                let message = message_of(mark.record);
+                let first = responses.get(&message).filter(|_| message != NONE).copied().unwrap_or(mark.position);
+                Targets { revert: first.min(mark.position).checked_sub(1), fork: Some(answer) }
+            }
             None => {
-                let next = marks.iter().skip(at + 1).find(|mark| mark.answer.is_none());
-                let fork = next.map_or(last, |next| next.position.checked_sub(1));
+                let fork = before_next;
+                before_next = mark.position.checked_sub(1);
                 Targets { revert: mark.position.checked_sub(1), fork }
             }
-        })
-        .collect()
+        });
+    }
+    targets.reverse();
+    targets
 }
 
 /// Why a file's steps can be neither forked nor reverted; `None` when they can.

@@ -1,6 +1,6 @@
 //! Agents that the session's agent started: their own files beside the session, or their records among its own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -219,21 +219,25 @@ struct Caller {
     /// Whether there is a result, and whether it is an error.
     failed: Option<bool>,
     notified: Option<bool>,
-    taken: bool,
 }
 
 /// All calls of agents in a session.
+#[derive(Default)]
 struct Callers {
     calls: HashMap<Symbol, Caller>,
     /// In file order.
     order: Vec<Symbol>,
+    /// The first call whose result names an agent or a run.
+    by_agent: HashMap<Symbol, Symbol>,
+    /// Calls with the same prompt that no agent was found for yet, in file order.
+    by_prompt: HashMap<u64, VecDeque<Symbol>>,
     /// Whether the last notification of a task said that it was completed.
     tasks: HashMap<Symbol, (Symbol, bool)>,
 }
 
 impl Callers {
     fn of(index: &Index) -> Self {
-        let mut callers = Self { calls: HashMap::new(), order: Vec::new(), tasks: HashMap::new() };
+        let mut callers = Self::default();
         for piece in &index.pieces {
             match &piece.what {
                 What::Call(call) if matches!(index.name(call.name), Some("Task" | "Agent" | "Workflow")) => {
@@ -260,6 +264,15 @@ impl Callers {
                 _ => {}
             }
         }
+        for call in &callers.order {
+            let Some(caller) = callers.calls.get(call) else { continue };
+            if let Some(agent) = caller.agent {
+                callers.by_agent.entry(agent).or_insert(*call);
+            }
+            if caller.prompt_hash != 0 {
+                callers.by_prompt.entry(caller.prompt_hash).or_default().push_back(*call);
+            }
+        }
         callers
     }
 
@@ -275,32 +288,20 @@ impl Callers {
         let by_word =
             tool_use_id.and_then(|call| index.symbols.find(call)).filter(|call| self.calls.contains_key(call));
         let agent = index.symbols.find(id);
-        let by_result = || agent.and_then(|agent| self.order.iter().find(|call| self.is(call, agent)).copied());
+        let by_result = || self.by_agent.get(&agent?).copied();
         let by_task = || {
-            agent
-                .and_then(|agent| self.tasks.get(&agent))
-                .map(|(call, _)| *call)
-                .filter(|call| self.calls.contains_key(call))
+            let (call, _) = self.tasks.get(&agent?)?;
+            self.calls.contains_key(call).then_some(*call)
         };
-        let by_run = || {
-            let run = index.symbols.find(workflow?)?;
-            self.order.iter().find(|call| self.is(call, run)).copied()
-        };
-        let by_prompt = || {
-            let same = |call: &&Symbol| {
-                self.calls.get(call).is_some_and(|caller| caller.prompt_hash == brief && !caller.taken)
-            };
-            self.order.iter().find(same).copied().filter(|_| brief != 0)
-        };
+        let by_run = || self.by_agent.get(&index.symbols.find(workflow?)?).copied();
+        let by_prompt = || self.by_prompt.get(&brief)?.front().copied();
         let found = by_word.or_else(by_result).or_else(by_task).or_else(by_run).or_else(by_prompt)?;
-        if let Some(caller) = self.calls.get_mut(&found) {
-            caller.taken = true;
+        // Another agent with the same prompt was started by another call.
+        let prompt = self.calls.get(&found).map_or(0, |caller| caller.prompt_hash);
+        if let Some(calls) = self.by_prompt.get_mut(&prompt) {
+            calls.retain(|call| *call != found);
         }
         Some(found)
-    }
-
-    fn is(&self, call: &Symbol, agent: Symbol) -> bool {
-        self.calls.get(call).is_some_and(|caller| caller.agent == Some(agent))
     }
 }
 

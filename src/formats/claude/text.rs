@@ -6,7 +6,7 @@ use super::index::{Index, What};
 use super::prompt::{Spoken, classify, command};
 use super::question;
 use crate::formats::{Body, json};
-use crate::model::{Event, EventKind, Place};
+use crate::model::{Event, EventKind, Fact, Place};
 use crate::store::{ReadError, SourceFile};
 
 /// A record as JSON, and its text as it was read where it is none.
@@ -49,7 +49,10 @@ pub(super) fn body(event: &Event, read: &Read, result: Option<&Read>) -> Body {
         EventKind::ToolResult => body.output = Some(output(&mut body.attachments, read, event.place.block)),
         EventKind::FileChange => file_change(&mut body, value),
         EventKind::Approval => {
-            body.text = event.label.to_string();
+            if let Some(Fact::Approval { reason: Some(reason), .. }) = event.marker.as_ref().map(|marker| &marker.fact)
+            {
+                body.text.clone_from(reason);
+            }
         }
         _ => said(&mut body, value, event.place.block),
     }
@@ -124,7 +127,7 @@ fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(' ');
         }
         text.push(digit);

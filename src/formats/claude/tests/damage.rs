@@ -346,7 +346,7 @@ fn apply(harms: &[Harm]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(192), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(64), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn harmed_files_never_bring_the_reader_down(harms in proptest::collection::vec(harm(), 1..8)) {

@@ -2,6 +2,7 @@
 
 mod actions;
 mod build;
+mod cuts;
 mod damage;
 mod happenings;
 mod samples;
@@ -29,77 +30,4 @@ fn open_bytes(content: &[u8]) -> (tempfile::TempDir, Arc<dyn Recording>) {
     std::fs::File::create(&path).unwrap().write_all(content).unwrap();
     let recording = open_path(&path);
     (folder, recording)
-}
-
-/// A session as text, to be looked at.
-fn outline(recording: &dyn Recording) -> String {
-    use std::fmt::Write;
-    let session = recording.session();
-    let mut out = String::new();
-    writeln!(
-        out,
-        "id={} title={:?} {:?} version={:?} model={:?} head={:?} nodes={} parent={:?}",
-        session.id,
-        session.title,
-        session.title_source,
-        session.agent.version,
-        session.model,
-        session.head,
-        session.nodes,
-        session.parent
-    )
-    .unwrap();
-    writeln!(out, "usage={:?}", session.usage).unwrap();
-    for branch in &session.branches {
-        writeln!(out, "branch {branch:?}").unwrap();
-    }
-    let events = |out: &mut String, events: &[crate::model::Event]| {
-        for event in events {
-            let tool = event.tool.as_ref().map(|tool| format!("{} {:?}", tool.name, tool.state));
-            writeln!(
-                out,
-                "    {}{:?} {:?} {:?} {:?} {:?}",
-                if event.folded { "+" } else { "" },
-                event.kind,
-                event.label,
-                tool,
-                event.duration_ms,
-                event.marker.as_ref().map(|marker| (&marker.fact, marker.evidence))
-            )
-            .unwrap();
-        }
-    };
-    events(&mut out, &session.events[..session.steps.first().map_or(session.events.len(), |step| step.events.start)]);
-    for step in &session.steps {
-        writeln!(
-            out,
-            "{} {:?} {:?} {:?} {} revert={:?} fork={:?} {:?} {:?} {:?}",
-            step.number,
-            step.kind,
-            step.origin,
-            step.summary,
-            step.step_id,
-            step.revert_target,
-            step.fork_target,
-            step.outcome,
-            step.model,
-            step.usage
-        )
-        .unwrap();
-        events(&mut out, session.events_of(step));
-    }
-    for agent in &session.subagents {
-        writeln!(
-            out,
-            "agent {} {:?} {:?} call={:?} {:?} {:?}",
-            agent.id, agent.name, agent.status, agent.call_id, agent.path, agent.usage
-        )
-        .unwrap();
-        events(&mut out, &agent.events);
-    }
-    writeln!(out, "{:?}", session.report.records).unwrap();
-    for problem in session.report.problems.iter().take(12) {
-        writeln!(out, "{problem:?}").unwrap();
-    }
-    out
 }
