@@ -1,5 +1,7 @@
 //! The rooms of the house know only those below them, and nothing under the window knows the window's toolkit.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -80,7 +82,8 @@ fn only_the_window_knows_its_toolkit() {
 #[test]
 fn the_window_opens_no_file() {
     let mut wrong = Vec::new();
-    for (path, text) in files("ui") {
+    let is_test = |path: &Path| path.iter().any(|part| part == "tests") || path.to_string_lossy().ends_with("tests.rs");
+    for (path, text) in files("ui").into_iter().filter(|(path, _)| !is_test(path)) {
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         for (number, line) in code.lines().enumerate() {
             if ["std::fs", "File::", "std::net", "serde_json"].iter().any(|word| line.contains(word)) {

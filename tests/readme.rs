@@ -1,5 +1,7 @@
 //! README says what is true: its table of shortcuts is the list of commands, its table of formats the registry.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! The real thing: the window on a display of its own, driven by keys from outside, judged by its title and by the files
 //! on disk.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![cfg(target_os = "linux")]
 
 use std::fs;

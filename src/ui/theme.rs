@@ -175,8 +175,7 @@ impl Theme {
     }
 
     fn style(&self) -> Style {
-        let mut style = Style::default();
-        style.text_styles = [
+        let text_styles = [
             (TextStyle::Small, small()),
             (TextStyle::Body, base()),
             (TextStyle::Button, base()),
@@ -184,6 +183,7 @@ impl Theme {
             (TextStyle::Heading, bold(size::HEADING)),
         ]
         .into();
+        let mut style = Style { text_styles, visuals: self.visuals(), animation_time: 0.08, ..Style::default() };
         style.spacing.item_spacing = vec2(space::S, space::XS);
         style.spacing.button_padding = vec2(9.0, 3.0);
         style.spacing.window_margin = Margin::same(14);
@@ -191,8 +191,6 @@ impl Theme {
         style.spacing.interact_size.y = 22.0;
         style.spacing.scroll.fade.strength = 0.0;
         style.interaction.selectable_labels = false;
-        style.animation_time = 0.08;
-        style.visuals = self.visuals();
         style
     }
 

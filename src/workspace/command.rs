@@ -148,6 +148,7 @@ impl Command {
     ];
 
     /// Text, tooltip, heading and shortcuts.
+    #[expect(clippy::too_many_lines, reason = "one entry a command")]
     pub fn info(self) -> CommandInfo {
         use Group::{Replay, Session, Steps, Timeline, Window};
         let (text, tooltip, group, shortcuts): (_, _, _, &[Shortcut]) = match self {

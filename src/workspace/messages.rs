@@ -27,6 +27,7 @@ impl Workspace {
         false
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a message")]
     fn take(&mut self, message: Message) {
         match message {
             Message::ReadingProgress { document, done_bytes, total_bytes } => {

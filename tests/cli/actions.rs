@@ -119,10 +119,8 @@ fn revert_then_undo_is_the_identity() {
         let left = steps(&path);
         assert_eq!(kept(&left, &original), kept(&original[..number - 1], &original), "revert of {number}");
         assert_eq!(mode(&path), 0o640, "permissions stay");
-        assert_eq!(
-            stepline(["steps", text(&path), "--json"]).json()["session"]["branches"].as_u64().unwrap() <= 1,
-            true
-        );
+        let branches = stepline(["steps", text(&path), "--json"]).json()["session"]["branches"].as_u64().unwrap();
+        assert!(branches <= 1, "revert of {number}: {branches} branches");
 
         let undone = stepline(["undo", text(&receipt), "--json"]).json();
         assert_eq!(undone["stepNumber"], number);

@@ -1,5 +1,7 @@
 //! The whole command line over temporary folders: what it prints, what it writes, how it ends.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 mod actions;
 mod reading;
 mod replaying;

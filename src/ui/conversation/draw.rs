@@ -11,7 +11,7 @@ use super::super::widgets::icons::{self, Icon};
 use super::super::words;
 use super::rows::{Row, Table};
 use super::texts::{Texts, Wanted};
-use crate::model::{Event, EventKind, Place, Session, Step, ToolState, clock, duration_words};
+use crate::model::{Event, EventKind, Session, Step, ToolState, clock, duration_words};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
 use crate::workspace::document::Document;

@@ -18,7 +18,7 @@ use super::Scene;
 use super::widgets::virtual_list::{Rows, VirtualList};
 use crate::model::{Place, Session};
 use crate::workspace::Request;
-use crate::workspace::document::{Document, DocumentId, Fold, Part};
+use crate::workspace::document::{DocumentId, Fold, Part};
 use draw::Draw;
 use rows::{Row, RowKey, Table};
 use texts::Texts;

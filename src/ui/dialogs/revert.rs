@@ -30,7 +30,7 @@ pub fn show(
     super::title(ui, &format!("Revert step {step_number}"));
     let Some(plan) = plan else {
         ui.label(RichText::new("Working out what would go…").color(theme.weak));
-        super::closing_row(ui, requests, |ui, requests| cancel(ui, requests));
+        super::closing_row(ui, requests, cancel);
         return;
     };
     ui.label(format!(

@@ -104,6 +104,7 @@ impl Icon {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm an icon")]
 /// Draws `icon` centred at `centre`, in a square of `side` points.
 pub fn paint(painter: &Painter, icon: Icon, centre: Pos2, side: f32, colour: Color32) {
     // All shapes are drawn on a grid of 12.

@@ -9,6 +9,7 @@ use super::super::theme::{self, Theme};
 use super::*;
 use crate::formats::Cut;
 use crate::workspace::bodies::TextKey;
+use crate::workspace::document::Document;
 use crate::workspace::player::Player;
 use fixture::{Draft, cart, plain};
 

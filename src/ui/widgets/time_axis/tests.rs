@@ -143,7 +143,8 @@ fn steps_without_events_have_a_width_on_the_step_scale() {
 
 #[test]
 fn steps_that_overlap_or_lie_outside_are_survived() {
-    let moments = [4..2, 0..9, 3..4].map(|events| StepMoments { at_ms: Some(0), ended_ms: None, events });
+    let backwards = Range { start: 4, end: 2 };
+    let moments = [backwards, 0..9, 3..4].map(|events| StepMoments { at_ms: Some(0), ended_ms: None, events });
     for scale in [Scale::Time, Scale::Step] {
         let axis = Axis::new(scale, 3, |event| Some(event as i64), moments.clone().into_iter());
         assert_eq!(axis.event_count(), 3);
