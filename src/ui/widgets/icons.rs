@@ -52,6 +52,33 @@ pub enum Icon {
 }
 
 impl Icon {
+    pub const ALL: [Self; 24] = [
+        Self::Prompt,
+        Self::Question,
+        Self::Granted,
+        Self::Denied,
+        Self::Waiting,
+        Self::Fallback,
+        Self::Retry,
+        Self::Failure,
+        Self::Interruption,
+        Self::Commit,
+        Self::Tool,
+        Self::Compaction,
+        Self::Subagent,
+        Self::Text,
+        Self::Thinking,
+        Self::Other,
+        Self::Play,
+        Self::Pause,
+        Self::NextEvent,
+        Self::NextStep,
+        Self::NextMarker,
+        Self::Close,
+        Self::Folded,
+        Self::Unfolded,
+    ];
+
     pub fn of_step(kind: StepKind) -> Self {
         match kind {
             StepKind::Prompt => Self::Prompt,
