@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::{Event, FormatName, Place, Session};
+use crate::model::{Event, FormatName, Locator, Place, Problem, ProblemKind, Session};
 use crate::store::{Cancelled, ReadError, Rewrite, SourceFile, Span, Watch};
 use detect::Sample;
 
@@ -236,6 +236,18 @@ pub fn open(path: &Path, observer: &dyn Observer) -> Result<Arc<dyn Recording>, 
     let format = detect::choose(REGISTRY, &sample)
         .map_err(|explanation| OpenError::Unknown { explanation, path: path.to_owned() })?;
     (format.open)(source, &sample, observer)
+}
+
+/// A notice for the reading report of a file that holds records of other formats too; nearly no file does.
+fn mixed_notice(sample: &Sample) -> Option<Problem> {
+    let others = detect::mixed_in(REGISTRY, sample);
+    (!others.is_empty()).then(|| Problem {
+        locator: Locator::Key("file".to_owned()),
+        offset: Some(0),
+        kind: ProblemKind::Structure,
+        message: format!("the file also holds records of another kind: {}", others.join(", ")),
+        file: None,
+    })
 }
 
 /// The start of the first prompt in the first bytes of a session file, for lists; `None` where there is none in them.

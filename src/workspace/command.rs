@@ -35,6 +35,8 @@ pub enum Command {
     StopReplay,
     TimelineZoomIn,
     TimelineZoomOut,
+    TimelinePanLeft,
+    TimelinePanRight,
     TimelineShowAll,
     TimelineScale,
     ToggleInspector,
@@ -54,6 +56,8 @@ pub enum Key {
     Char(char),
     Up,
     Down,
+    Left,
+    Right,
     Home,
     End,
     Tab,
@@ -106,7 +110,7 @@ const fn control_shift(key: Key) -> Shortcut {
 }
 
 impl Command {
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 40] = [
         Self::Open,
         Self::OpenPath,
         Self::Reload,
@@ -134,6 +138,8 @@ impl Command {
         Self::StopReplay,
         Self::TimelineZoomIn,
         Self::TimelineZoomOut,
+        Self::TimelinePanLeft,
+        Self::TimelinePanRight,
         Self::TimelineShowAll,
         Self::TimelineScale,
         Self::ToggleInspector,
@@ -245,6 +251,12 @@ impl Command {
             Self::TimelineZoomOut => {
                 ("Zoom timeline out", "Show more of the session, smaller", Timeline, const { &[plain(Key::Char('-'))] })
             }
+            Self::TimelinePanLeft => {
+                ("Pan timeline left", "Show what was before", Timeline, const { &[shift(Key::Left)] })
+            }
+            Self::TimelinePanRight => {
+                ("Pan timeline right", "Show what came after", Timeline, const { &[shift(Key::Right)] })
+            }
             Self::TimelineShowAll => (
                 "Whole session",
                 "Show all of the session on the timeline",
@@ -296,7 +308,8 @@ impl Command {
             Reload | CloseTab => document.is_none().then(|| "No session is open".to_owned()),
             NextTab | PreviousTab => (workspace.documents().len() < 2).then(|| "Only one session is open".to_owned()),
             _ if session.is_none() => Some("No session is open".to_owned()),
-            TimelineZoomIn | TimelineZoomOut | TimelineShowAll | TimelineScale | ToggleInspector | Report => None,
+            TimelineZoomIn | TimelineZoomOut | TimelinePanLeft | TimelinePanRight | TimelineShowAll | TimelineScale
+            | ToggleInspector | Report => None,
             UndoRevert => document.and_then(|document| {
                 document.receipts.is_empty().then(|| "This file has no revert that could be undone".to_owned())
             }),
@@ -327,6 +340,8 @@ impl Shortcut {
             Key::Char(character) => words.push(character),
             Key::Up => words.push('↑'),
             Key::Down => words.push('↓'),
+            Key::Left => words.push('←'),
+            Key::Right => words.push('→'),
             Key::Home => words.push_str("Home"),
             Key::End => words.push_str("End"),
             Key::Tab => words.push_str("Tab"),

@@ -80,9 +80,9 @@ pub enum Message {
     Prompt {
         result: Result<String, String>,
     },
-    /// The newest session files of a folder, and how many it has in all.
+    /// What was opened is a folder: the newest of its session files, and how many it has in all.
     FolderRead {
-        folder: PathBuf,
+        document: DocumentId,
         files: Vec<PathBuf>,
         all: usize,
     },

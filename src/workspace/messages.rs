@@ -1,12 +1,12 @@
 //! Taking in what the jobs sent, and letting a replay go on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::bodies::Slot;
 use super::command::Command;
-use super::document::{Document, State};
+use super::document::{Document, DocumentId, State};
 use super::jobs::{Failure, Message};
 use super::notices::Level;
 use super::player::Played;
@@ -94,7 +94,7 @@ impl Workspace {
             Message::NoDialog(sentence) => {
                 self.dialog = Some(Dialog::Path { text: String::new(), reason: Some(sentence) });
             }
-            Message::FolderRead { folder, files, all } => self.folder_read(&folder, &files, all),
+            Message::FolderRead { document, files, all } => self.folder_read(document, &files, all),
             Message::Found(found) => self.found = Some(found),
             Message::Changed { document } => self.read_again(document),
             Message::PictureSaved(result) => {
@@ -115,7 +115,7 @@ impl Workspace {
 
     fn opened(
         &mut self,
-        id: super::document::DocumentId,
+        id: DocumentId,
         result: Result<Arc<dyn crate::formats::Recording>, String>,
         receipts: Vec<(PathBuf, u32)>,
     ) {
@@ -143,7 +143,10 @@ impl Workspace {
         }
     }
 
-    fn folder_read(&mut self, folder: &Path, files: &[PathBuf], all: usize) {
+    /// The tab that was opened for a folder makes room for those of its sessions.
+    fn folder_read(&mut self, id: DocumentId, files: &[PathBuf], all: usize) {
+        let Some(folder) = self.document(id).map(|document| document.path.clone()) else { return };
+        self.close(id);
         files.iter().rev().for_each(|file| self.open(file));
         let folder = folder.display();
         if all == 0 {
@@ -170,7 +173,7 @@ impl Workspace {
         }
     }
 
-    fn reverted(&mut self, id: super::document::DocumentId, result: Result<RevertReceipt, Failure>) {
+    fn reverted(&mut self, id: DocumentId, result: Result<RevertReceipt, Failure>) {
         match result {
             Ok(done) => {
                 let step = done.receipt.step_number;
@@ -183,7 +186,7 @@ impl Workspace {
         }
     }
 
-    fn undone(&mut self, id: super::document::DocumentId, result: Result<Receipt, Failure>) {
+    fn undone(&mut self, id: DocumentId, result: Result<Receipt, Failure>) {
         match result {
             Ok(receipt) => {
                 let text = format!("Step {} and everything after it is back, byte for byte", receipt.step_number);
@@ -203,13 +206,13 @@ impl Workspace {
         }
     }
 
-    fn end_action(&mut self, id: super::document::DocumentId) {
+    fn end_action(&mut self, id: DocumentId) {
         if let Some(document) = self.document_mut(id) {
             document.action = None;
         }
     }
 
-    fn read_again(&mut self, id: super::document::DocumentId) {
+    fn read_again(&mut self, id: DocumentId) {
         if let Some(document) = self.document_mut(id)
             && document.is_whole()
             && !document.following

@@ -160,11 +160,8 @@ impl Workspace {
 
     /// Opens a file in a tab of its own, or shows the tab that has it; of a folder, the newest of its sessions.
     pub fn open(&mut self, path: &Path) {
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if path.is_dir() {
-            self.open_folder(path);
-            return;
-        }
+        // Made absolute without asking the disk: the window never waits for it.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         if let Some(index) = self.documents.iter().position(|document| document.is_at(&path)) {
             self.active = index;
             return;

@@ -1,6 +1,6 @@
 //! What the window may ask for, and how it is done.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -165,7 +165,12 @@ impl Workspace {
             Command::Shortcuts => self.dialog = Some(Dialog::Shortcuts),
             Command::Quit => self.quit = true,
             // The strip's own: its zoom is not the workspace's.
-            Command::TimelineZoomIn | Command::TimelineZoomOut | Command::TimelineShowAll | Command::TimelineScale => {}
+            Command::TimelineZoomIn
+            | Command::TimelineZoomOut
+            | Command::TimelinePanLeft
+            | Command::TimelinePanRight
+            | Command::TimelineShowAll
+            | Command::TimelineScale => {}
         }
     }
 
@@ -190,19 +195,7 @@ impl Workspace {
         });
     }
 
-    /// Opens the sessions of a folder that changed last, in tabs.
-    pub(super) fn open_folder(&mut self, folder: PathBuf) {
-        self.jobs.run("folder", move |outbox| {
-            let mut files = formats::files_below(&folder);
-            files.retain(|file| formats::recognises(file));
-            files.sort_by_key(|file| std::cmp::Reverse(file.metadata().and_then(|metadata| metadata.modified()).ok()));
-            let all = files.len();
-            files.truncate(FOLDER_TABS);
-            outbox.send(Message::FolderRead { folder, files, all });
-        });
-    }
-
-    fn close(&mut self, id: DocumentId) {
+    pub(super) fn close(&mut self, id: DocumentId) {
         if let Some(index) = self.documents.iter().position(|document| document.id == id) {
             self.documents.remove(index).cancel();
             self.followed.forget(id);
@@ -234,6 +227,11 @@ impl Workspace {
         };
         let wants_partial = document.recording().is_none();
         self.jobs.run("read", move |outbox| {
+            if path.is_dir() {
+                let (files, all) = sessions_of_folder(&path);
+                outbox.send(Message::FolderRead { document: id, files, all });
+                return;
+            }
             let reader = Reader { outbox, document: id, cancelled: &cancelled, wants_partial };
             let result = reader.open(&path);
             let receipts = find_receipts(&path);
@@ -320,9 +318,9 @@ impl Workspace {
         });
     }
 
-    /// Starts an action on the active document, unless one is going on.
-    fn begin(&mut self, name: &'static str) -> Option<(DocumentId, Arc<dyn Recording>, Arc<AtomicBool>)> {
-        let document = self.active_mut()?;
+    /// Starts an action on a document, unless one is going on.
+    fn begin(&mut self, id: DocumentId, name: &'static str) -> Option<(Arc<dyn Recording>, Arc<AtomicBool>)> {
+        let document = self.document_mut(id)?;
         if let Some(action) = &document.action {
             let sentence = format!("{} is going on; wait for it or cancel it", action.name);
             self.notice(Level::Information, sentence, None);
@@ -331,11 +329,12 @@ impl Workspace {
         let recording = Arc::clone(document.recording()?);
         let cancelled = cancel_flag();
         document.action = Some(Action { name, done_bytes: 0, total_bytes: 0, cancelled: Arc::clone(&cancelled) });
-        Some((document.id, recording, cancelled))
+        Some((recording, cancelled))
     }
 
     fn fork(&mut self, cut: Cut) {
-        let Some((document, recording, cancelled)) = self.begin("Fork") else { return };
+        let Some(document) = self.active().map(|document| document.id) else { return };
+        let Some((recording, cancelled)) = self.begin(document, "Fork") else { return };
         self.jobs.run("fork", move |outbox| {
             let result = watched(outbox, document, &cancelled, |watch| {
                 let plan = plan_fork(&*recording, cut, None)?;
@@ -346,7 +345,8 @@ impl Workspace {
     }
 
     fn plan_revert(&mut self, step_number: u32) {
-        let Some((document, recording, cancelled)) = self.begin("Revert preview") else { return };
+        let Some(document) = self.active().map(|document| document.id) else { return };
+        let Some((recording, cancelled)) = self.begin(document, "Revert preview") else { return };
         self.dialog = Some(Dialog::Revert { document, step_number, plan: None });
         self.jobs.run("plan revert", move |outbox| {
             let result = watched(outbox, document, &cancelled, |_| plan_revert(&*recording, step_number).map(Arc::new));
@@ -355,9 +355,9 @@ impl Workspace {
     }
 
     fn confirm_revert(&mut self) {
-        let Some(Dialog::Revert { plan: Some(plan), .. }) = &self.dialog else { return };
-        let plan: Arc<RevertPlan> = Arc::clone(plan);
-        let Some((document, _, cancelled)) = self.begin("Revert") else { return };
+        let Some(Dialog::Revert { document, plan: Some(plan), .. }) = &self.dialog else { return };
+        let (document, plan): (_, Arc<RevertPlan>) = (*document, Arc::clone(plan));
+        let Some((_, cancelled)) = self.begin(document, "Revert") else { return };
         self.jobs.run("revert", move |outbox| {
             let result = watched(outbox, document, &cancelled, |watch| apply_revert(&plan, now(), watch));
             outbox.send(Message::Reverted { document, result });
@@ -365,7 +365,9 @@ impl Workspace {
     }
 
     fn undo(&mut self, receipt: PathBuf) {
-        let Some((document, _, cancelled)) = self.begin("Undo") else { return };
+        let of_receipt = |document: &&Document| document.receipts.iter().any(|(path, _)| *path == receipt);
+        let Some(document) = self.documents.iter().find(of_receipt).map(|document| document.id) else { return };
+        let Some((_, cancelled)) = self.begin(document, "Undo") else { return };
         self.jobs.run("undo", move |outbox| {
             let result = watched(outbox, document, &cancelled, |_| undo_revert(&receipt, now()));
             outbox.send(Message::Undone { document, result });
@@ -387,6 +389,16 @@ fn watched<T>(
         .map_err(|error| if error.is_cancelled() { Failure::Cancelled } else { Failure::Said(error.to_string()) })
 }
 
+/// The session files of a folder that changed last, and how many it has in all.
+fn sessions_of_folder(folder: &Path) -> (Vec<PathBuf>, usize) {
+    let mut files = formats::files_below(folder);
+    files.retain(|file| formats::recognises(file));
+    files.sort_by_key(|file| std::cmp::Reverse(file.metadata().and_then(|metadata| metadata.modified()).ok()));
+    let all = files.len();
+    files.truncate(FOLDER_TABS);
+    (files, all)
+}
+
 /// Opens a file for the window: progress and the part read so far go to it as they come.
 struct Reader<'a> {
     outbox: &'a Outbox,
@@ -396,7 +408,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn open(&self, path: &std::path::Path) -> Result<Arc<dyn Recording>, String> {
+    fn open(&self, path: &Path) -> Result<Arc<dyn Recording>, String> {
         let progress = |done_bytes, total_bytes| {
             let message = Message::ReadingProgress { document: self.document, done_bytes, total_bytes };
             self.outbox.send_if_room(message);

@@ -12,7 +12,7 @@ use stepline::ui::widgets::icons::{self, Icon};
 use super::*;
 
 fn options() -> SnapshotOptions {
-    SnapshotOptions::new().output_path("tests/panels/pictures").failed_pixel_count_threshold(10)
+    SnapshotOptions::new().output_path("tests/panels/pictures").max_failed_pixels(10)
 }
 
 /// Every shape once, and a chip for every kind of marker.

@@ -41,7 +41,7 @@ use self::index::Index;
 use self::session::{Assembled, assemble};
 use self::subagents::AgentFile;
 use super::detect::Sample;
-use super::{Body, Cut, Fork, Format, Observer, OpenError, Recording, Refusal, ReplayTurn, Revert};
+use super::{Body, Cut, Fork, Format, Observer, OpenError, Recording, Refusal, ReplayTurn, Revert, mixed_notice};
 use crate::model::{Event, FormatName, Place, Session, Step};
 use crate::store::{ReadError, SourceFile, Span};
 
@@ -84,7 +84,7 @@ fn read_whole(
     }
     let (agents, problems) = subagents::read_all(source.path(), &index, observer)?;
     let mut transcript = Transcript::new(source, index, agents, false);
-    transcript.assembled.session.report.problems.extend(problems);
+    transcript.assembled.session.report.problems.extend(problems.into_iter().chain(mixed_notice(sample)));
     Ok(Arc::new(transcript))
 }
 

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::detect::{Sample, Shape};
-use super::{Format, Observer, OpenError, Recording};
+use super::{Format, Observer, OpenError, Recording, mixed_notice};
 use crate::model::{FormatName, summarise};
 use crate::store::SourceFile;
 use kind::Kind;
@@ -76,7 +76,8 @@ fn is_source(name: &str) -> bool {
 }
 
 fn open(file: Arc<SourceFile>, sample: &Sample, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
-    let journal = read::read(file, sample.framing(), observer)?;
+    let mut journal = read::read(file, sample.framing(), observer)?;
+    journal.session.report.problems.extend(mixed_notice(sample));
     Ok(Arc::new(journal))
 }
 

@@ -127,6 +127,10 @@ pub fn status(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut 
                 facts(ui, theme, session, document, requests);
             }
             work(ui, theme, document, requests);
+            if let Some((_, step)) = document.receipts.first() {
+                let text = format!("Undo revert of step {step}");
+                command_button(ui, workspace, Command::UndoRevert, &text, requests);
+            }
             if let Some(session) = document.session() {
                 ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                     ui.label(weak(theme, &length(session)));

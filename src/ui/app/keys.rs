@@ -3,11 +3,11 @@
 use egui::{Context, Event, Key as EguiKey, Modifiers};
 
 use crate::workspace::Command;
-use crate::workspace::command::{Key, Shortcut};
+use crate::workspace::command::{Group, Key, Shortcut};
 
 /// The commands whose shortcuts were pressed since the last frame. Their keys are taken from the input.
 ///
-/// While text is being typed or a dialog is open, only shortcuts with Ctrl count.
+/// While text is being typed, only shortcuts with Ctrl count; while a dialog is open, of these only the window's own.
 pub fn commands(context: &Context, dialog_open: bool) -> Vec<Command> {
     let typing = context.text_edit_focused();
     let mut found = Vec::new();
@@ -32,6 +32,10 @@ fn command(key: EguiKey, modifiers: Modifiers, typing: bool, dialog_open: bool) 
         return None;
     }
     let command = Command::ALL.into_iter().find(|command| command.info().shortcuts.contains(&pressed))?;
+    // A dialog is about the session it was opened on: nothing may change that under it.
+    if dialog_open && command.info().group != Group::Window {
+        return None;
+    }
     // A text field undoes its own typing.
     if typing && command == Command::UndoRevert {
         return None;
@@ -48,6 +52,8 @@ fn shortcut(key: EguiKey, modifiers: Modifiers) -> Option<Shortcut> {
     let (key, is_sign) = match key {
         EguiKey::ArrowUp => (Key::Up, false),
         EguiKey::ArrowDown => (Key::Down, false),
+        EguiKey::ArrowLeft => (Key::Left, false),
+        EguiKey::ArrowRight => (Key::Right, false),
         EguiKey::Home => (Key::Home, false),
         EguiKey::End => (Key::End, false),
         EguiKey::Tab => (Key::Tab, false),
@@ -95,6 +101,8 @@ mod tests {
     fn plain_keys_belong_to_a_text_that_is_typed() {
         assert_eq!(command(EguiKey::F, Modifiers::NONE, true, false), None);
         assert_eq!(command(EguiKey::F, Modifiers::NONE, false, true), None);
+        assert_eq!(command(EguiKey::Tab, Modifiers::COMMAND, false, true), None);
+        assert_eq!(command(EguiKey::Q, Modifiers::COMMAND, false, true), Some(Command::Quit));
         assert_eq!(command(EguiKey::Z, Modifiers::COMMAND, true, false), None);
         assert_eq!(command(EguiKey::O, Modifiers::COMMAND, true, false), Some(Command::Open));
     }

@@ -133,6 +133,11 @@ impl Chart {
         self.set(view);
     }
 
+    /// One step of panning by key: a quarter of what is seen, back for -1, on for 1.
+    pub fn pan_by_key(&mut self, direction: f64) {
+        self.pan(direction * f64::from(self.width_px as f32) / 4.0);
+    }
+
     /// Moves what is seen so that it starts at `start`.
     pub fn pan_to(&mut self, start: f64) {
         let view = self.view.panned(start - self.view.start, self.axis.length());

@@ -60,6 +60,8 @@ impl TimelineState {
         match command {
             Command::TimelineZoomIn => chart.zoom_by_key(playhead, true),
             Command::TimelineZoomOut => chart.zoom_by_key(playhead, false),
+            Command::TimelinePanLeft => chart.pan_by_key(-1.0),
+            Command::TimelinePanRight => chart.pan_by_key(1.0),
             Command::TimelineShowAll => chart.show_all(),
             Command::TimelineScale => {
                 self.scale = match chart.axis.scale() {
