@@ -179,9 +179,15 @@ fn lane_marks(axis: &Axis, marks: &Marks, lane: Lane, plot: Plot) -> Vec<Mark> {
         }
         let mut mark = one(marks, lane, events, index..index + 1, x);
         if plot.x(position(index + 1)) - x < NEAREST_PX {
-            // How wide it is follows from how many there are, and the other way round: twice is near enough.
-            for _ in 0..2 {
-                mark = one(marks, lane, events, index..from(x + mark.width).max(index + 2), x);
+            // How wide it is follows from how many there are, and the other way round. It only grows, and not for long:
+            // a second icon and a digit or two.
+            loop {
+                let wider = one(marks, lane, events, index..from(x + mark.width).max(index + 2), x);
+                let settled = wider.width <= mark.width;
+                mark = wider;
+                if settled {
+                    break;
+                }
             }
         }
         index += mark.count;
