@@ -67,23 +67,40 @@ pub fn revert_file(
     let (backup, receipt_path) = free_names(&path, now);
     let failed = |source: io::Error| ReadError::Io { source, path: path.clone() };
     keep(&path, &backup).map_err(failed)?;
-    if let Err(error) = replace(&path, rewrite, watch) {
-        // The file is as it was; a backup of it would only puzzle.
-        let _ = std::fs::remove_file(&backup);
-        return Err(error.into());
+    let mut receipt = None;
+    // The receipt is there before the file is another one: killed at any moment, what was done can be undone.
+    let replaced = replace(&path, rewrite, watch, |after| -> Result<(), ReceiptError> {
+        if Identity::at(&path).map_err(failed)? != *opened.identity() {
+            return Err(
+                Busy::Changed { change: "written while it was being reverted".to_owned(), path: path.clone() }.into()
+            );
+        }
+        let planned = Receipt {
+            version: 1,
+            path: path.clone(),
+            backup: backup.clone(),
+            step_number,
+            reverted_at: now.to_rfc3339(),
+            before: opened.identity().clone(),
+            after,
+            undone_at: None,
+        };
+        save(&planned, &receipt_path)?;
+        receipt = Some(planned);
+        Ok(())
+    });
+    match (replaced, receipt) {
+        (Ok(()), Some(receipt)) => Ok((receipt, receipt_path)),
+        (replaced, _) => {
+            // Where the file is as it was, a backup of it and a receipt of nothing would only puzzle. Where it is not
+            // (the rename was done and the folder could not be flushed), they are all that is left of it.
+            if Identity::at(&path).is_ok_and(|now| now == *opened.identity()) {
+                let _ = std::fs::remove_file(&backup);
+                let _ = std::fs::remove_file(&receipt_path);
+            }
+            Err(replaced.err().unwrap_or(ReceiptError::NoBackup { path: backup }))
+        }
     }
-    let receipt = Receipt {
-        version: 1,
-        before: opened.identity().clone(),
-        after: Identity::at(&path).map_err(failed)?,
-        path,
-        backup,
-        step_number,
-        reverted_at: now.to_rfc3339(),
-        undone_at: None,
-    };
-    save(&receipt, &receipt_path)?;
-    Ok((receipt, receipt_path))
 }
 
 /// Puts the file back as it was before the revert that wrote this receipt: every byte, and its permissions.
@@ -109,9 +126,10 @@ pub fn undo(receipt_path: &Path, now: Timestamp) -> Result<Receipt, ReceiptError
     Ok(receipt)
 }
 
-/// Receipts of reverts of this file that can still be undone, newest first.
+/// Receipts of reverts of this file that can be undone as it is now, newest first.
 pub fn find_receipts(path: &Path) -> Vec<(PathBuf, Receipt)> {
     let Ok(path) = path.canonicalize() else { return Vec::new() };
+    let Ok(now) = Identity::at(&path) else { return Vec::new() };
     let Some(entries) = path.parent().and_then(|folder| std::fs::read_dir(folder).ok()) else { return Vec::new() };
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let mut found: Vec<_> = entries
@@ -120,7 +138,7 @@ pub fn find_receipts(path: &Path) -> Vec<(PathBuf, Receipt)> {
             entry.file_name().to_str().is_some_and(|entry| entry.starts_with(name) && entry.ends_with(RECEIPT_SUFFIX))
         })
         .filter_map(|entry| Some((entry.path(), load(&entry.path()).ok()?)))
-        .filter(|(_, receipt)| receipt.path == path && receipt.undone_at.is_none())
+        .filter(|(_, receipt)| receipt.path == path && receipt.undone_at.is_none() && receipt.after == now)
         .collect();
     found.sort_by(|(_, a), (_, b)| b.reverted_at.cmp(&a.reverted_at));
     found

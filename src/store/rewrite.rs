@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{ReadError, SourceFile, Watch};
+use super::{Identity, ReadError, SourceFile, Watch};
 
 /// Bytes copied at a time.
 const COPY_BYTES: usize = 1024 * 1024;
@@ -132,24 +132,35 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), ReadError> {
 }
 
 /// Writes `rewrite` over the file at `path`, which keeps its permissions.
-pub(super) fn replace(path: &Path, rewrite: &Rewrite, watch: Watch<'_>) -> Result<(), ReadError> {
+///
+/// `before_rename` is given the identity that the new file has, when it is on disk and only its name is missing: the
+/// last moment to refuse, and the moment to note down what is about to be done.
+pub(super) fn replace<E: From<ReadError>>(
+    path: &Path,
+    rewrite: &Rewrite,
+    watch: Watch<'_>,
+    before_rename: impl FnOnce(Identity) -> Result<(), E>,
+) -> Result<(), E> {
     let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
     let permissions = path.metadata().map_err(failed)?.permissions();
     write_beside(
         path,
         Some(permissions),
         |out| rewrite.write_to(out, watch),
-        |temporary| temporary.persist(path).map(drop).map_err(|error| failed(error.error)),
+        |temporary| {
+            before_rename(Identity::of(temporary.as_file()).map_err(failed)?)?;
+            temporary.persist(path).map(drop).map_err(|error| failed(error.error).into())
+        },
     )
 }
 
 /// Writes a temporary file in the folder of `path`, flushes it to disk, lets `place` name it, and flushes the folder.
-fn write_beside(
+fn write_beside<E: From<ReadError>>(
     path: &Path,
     permissions: Option<Permissions>,
     write: impl FnOnce(&mut dyn Write) -> Result<(), ReadError>,
-    place: impl FnOnce(tempfile::NamedTempFile) -> Result<(), ReadError>,
-) -> Result<(), ReadError> {
+    place: impl FnOnce(tempfile::NamedTempFile) -> Result<(), E>,
+) -> Result<(), E> {
     let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new().prefix(".stepline-").suffix(".tmp").tempfile_in(folder).map_err(failed)?;
@@ -163,7 +174,7 @@ fn write_beside(
     }
     temporary.as_file().sync_all().map_err(failed)?;
     place(temporary)?;
-    sync_folder(folder).map_err(failed)
+    Ok(sync_folder(folder).map_err(failed)?)
 }
 
 /// Makes a rename in `folder` survive a power cut.

@@ -103,7 +103,7 @@ impl Identity {
         Self::of(&File::open(path)?)
     }
 
-    fn of(file: &File) -> io::Result<Self> {
+    pub(super) fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let len = metadata.len();
         let window = usize::try_from(len.min(IDENTITY_WINDOW_BYTES)).unwrap_or(0);
