@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if let Some(sentence) = error.sentence() {
-                eprintln!("stepline: {sentence}");
+                eprintln!("stepline: {}", cli::harmless_lines(&sentence));
             }
             ExitCode::from(error.exit_status())
         }

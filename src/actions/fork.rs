@@ -51,12 +51,11 @@ pub fn apply_fork(plan: &ForkPlan, watch: Watch<'_>) -> Result<ForkReceipt, Acti
     let mut written: Vec<PathBuf> = Vec::new();
     let result = plan.fork.companions.iter().try_for_each(|(relative, rewrite)| {
         let path = folder.join(relative);
+        written.push(path.clone());
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|source| ReadError::Io { source, path: folder.to_owned() })?;
         }
-        write_new(&path, rewrite, watch)?;
-        written.push(path);
-        Ok::<(), ReadError>(())
+        write_new(&path, rewrite, watch)
     });
     if let Err(error) = result.and_then(|()| write_new(&plan.path, &plan.fork.rewrite, watch)) {
         remove_all(&written, folder);

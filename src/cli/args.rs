@@ -65,6 +65,19 @@ holds several. Exit status: 0 done, 1 refused or diverged, 2 wrong usage, 3 cann
     )
 }
 
+/// The options of a command, or of the window.
+fn allowed(command: Option<CommandName>) -> &'static [&'static str] {
+    match command {
+        None => &["session", "step", "screenshot", "size", "theme"],
+        Some(CommandName::Sessions | CommandName::Steps | CommandName::Check) => &["session", "json"],
+        Some(CommandName::Show) => &["session", "json", "step"],
+        Some(CommandName::Fork) => &["session", "json", "step", "before", "out"],
+        Some(CommandName::Revert) => &["session", "json", "step", "preview", "yes"],
+        Some(CommandName::Undo) => &["json"],
+        Some(CommandName::Replay) => &["session", "json", "from", "to", "prompt", "against"],
+    }
+}
+
 /// Reads the arguments after the program's name.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, CliError> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
@@ -72,10 +85,15 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     let command = named.and_then(|name| CommandName::ALL.iter().find(|(other, _)| *other == name));
     let rest = arguments.get(usize::from(command.is_some())..).unwrap_or_default().to_vec();
     let usage = |error: lexopt::Error| CliError::Usage(format!("{error}; see stepline --help"));
+    let allowed = allowed(command.map(|(_, command)| *command));
     let mut parser = lexopt::Parser::from_args(rest);
     let mut options = Options::default();
     while let Some(argument) = parser.next().map_err(usage)? {
         match argument {
+            Long(name) if !matches!(name, "help" | "version") && !allowed.contains(&name) => {
+                let of = command.map_or("the window", |(name, _)| *name);
+                return Err(CliError::Usage(format!("{of} has no option --{name}; see stepline --help")));
+            }
             Short('h') | Long("help") => return Ok(Invocation::Help),
             Short('V') | Long("version") => return Ok(Invocation::Version),
             Long("session") => options.session = Some(parser.value().and_then(|value| value.string()).map_err(usage)?),
@@ -145,7 +163,9 @@ mod tests {
     #[test]
     fn wrong_usage_says_what_is_wrong() {
         let Err(CliError::Usage(sentence)) = parsed("steps a --stop 3") else { panic!("refused") };
-        assert_eq!(sentence, "invalid option '--stop'; see stepline --help");
+        assert_eq!(sentence, "steps has no option --stop; see stepline --help");
+        let Err(CliError::Usage(sentence)) = parsed("undo receipt --preview") else { panic!("refused") };
+        assert_eq!(sentence, "undo has no option --preview; see stepline --help");
         let Ok(Invocation::Command(_, options)) = parsed("steps") else { panic!("parsed") };
         let Err(CliError::Usage(sentence)) = options.only_path("SOURCE") else { panic!("refused") };
         assert_eq!(sentence, "SOURCE is missing; see stepline --help");

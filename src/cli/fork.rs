@@ -4,8 +4,8 @@ use std::io::Write;
 
 use super::{CliError, Options, print, shapes, source};
 use crate::actions::{ActionError, apply_fork, plan_fork};
-use crate::formats::Cut;
-use crate::store::Watch;
+use crate::formats::{Cut, Refusal};
+use crate::store::{ReadError, ReceiptError, Watch};
 use crate::workspace::words;
 
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
@@ -35,10 +35,16 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// An action that was not done, as a command's end: what could not be read or written is status 3, all else 1.
+/// An action that was not done, as a command's end: what could not be read or written is status 3, a refusal 1.
 pub fn refused(error: ActionError) -> CliError {
+    let sentence = error.to_string();
     match error {
-        ActionError::Write(error) => CliError::Unreadable(error.to_string()),
-        other => CliError::Refused(other.to_string()),
+        ActionError::Write(ReadError::Exists { .. } | ReadError::Rewritten { .. }) => CliError::Refused(sentence),
+        ActionError::Write(_)
+        | ActionError::Refused(Refusal::Read(_))
+        | ActionError::Receipt(ReceiptError::Read(_) | ReceiptError::NotAReceipt { .. }) => {
+            CliError::Unreadable(sentence)
+        }
+        ActionError::Refused(_) | ActionError::Receipt(_) => CliError::Refused(sentence),
     }
 }

@@ -18,6 +18,7 @@ mod steps;
 use std::io::Write;
 
 pub use args::{Invocation, Options, parse, usage};
+pub use print::harmless_lines;
 pub use source::find_session;
 
 /// How a command ended, when it did not end well.

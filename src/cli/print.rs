@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::CliError;
 use crate::model::{Problem, Session, Step, clock};
+use crate::workspace::text::visible;
 use crate::workspace::words;
 
 /// Writes one JSON document.
@@ -17,15 +18,7 @@ pub fn json(out: &mut dyn Write, value: &Value) -> Result<(), CliError> {
 
 /// A text from a session as one line that a terminal shows and does not obey.
 pub fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|character| match character {
-            '\n' | '\r' | '\t' => ' ',
-            control if control.is_control() => '\u{fffd}',
-            // Overrides of the reading direction can make a text look like another.
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-            other => other,
-        })
-        .collect()
+    visible(&text.replace(['\n', '\r', '\t'], " ")).into_owned()
 }
 
 /// The same for a text of several lines.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::fork::refused;
 use super::{CliError, Options, print, show, source};
-use crate::actions::{Divergence, compare, compare_prompt, replay};
+use crate::actions::{Divergence, compare, compare_prompt, prompt_of_turn, replay};
 use crate::formats::Recording;
 use crate::store::ReadError;
 
@@ -14,6 +14,10 @@ use crate::store::ReadError;
 const MAX_PROMPT_BYTES: u64 = 64 * 1024 * 1024;
 
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
+    let named = options.paths.iter().chain(&options.prompt).chain(&options.against);
+    if named.filter(|path| source::is_input(path)).count() > 1 {
+        return Err(CliError::Usage("standard input can be only one of SOURCE, --prompt and --against".to_owned()));
+    }
     let opened = source::open(options)?;
     let recording = &*opened.recording;
     let steps = recording.session().steps.len();
@@ -50,6 +54,10 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
 fn divergences(options: &Options, recording: &dyn Recording, from: u32, to: u32) -> Result<Vec<Divergence>, CliError> {
     let mut found = Vec::new();
     if let Some(path) = &options.prompt {
+        if prompt_of_turn(recording, from).is_none() {
+            let sentence = format!("replay compares no prompt at turn {from}: it is taken as it comes");
+            return Err(CliError::Refused(sentence));
+        }
         found.extend(compare_prompt(recording, from, &read_prompt(path)?));
     }
     if let Some(path) = &options.against {
@@ -63,7 +71,7 @@ fn divergences(options: &Options, recording: &dyn Recording, from: u32, to: u32)
 /// The file's text to the last byte: prompts are compared exactly.
 fn read_prompt(path: &Path) -> Result<String, CliError> {
     let failed = |reason: String| CliError::Unreadable(format!("{reason}: {}", path.display()));
-    if path.as_os_str() == "-" {
+    if source::is_input(path) {
         return std::io::read_to_string(std::io::stdin()).map_err(|error| failed(error.to_string()));
     }
     let len = fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();

@@ -29,83 +29,84 @@ pub fn open(options: &Options) -> Result<Opened, CliError> {
     open_path(options.only_path("SOURCE")?, options.session.as_deref())
 }
 
-/// Opens the session of `source`, by id where it holds several.
+/// Opens the session of `source`, by its id or its file's name where it holds several.
 pub fn open_path(source: &Path, session: Option<&str>) -> Result<Opened, CliError> {
-    if source.as_os_str() == "-" {
-        let spool = spool_input()?;
-        let recording = formats::open(spool.path(), &Patient).map_err(unreadable)?;
-        return Ok(Opened { recording, spool: Some(spool) });
+    if source.is_dir() {
+        return Ok(Opened { recording: only_session_of(source, session)?, spool: None });
     }
-    if !source.is_dir() {
-        let recording = formats::open(source, &Patient).map_err(unreadable)?;
-        if let Some(wanted) = session
-            && recording.session().id != wanted
-        {
-            let has = &recording.session().id;
-            return Err(CliError::Usage(format!("no session {wanted}, only {has}: {}", source.display())));
-        }
-        return Ok(Opened { recording, spool: None });
-    }
-    let mut recordings = open_folder(source, session)?;
-    match (recordings.len(), session) {
-        (1, _) => Ok(Opened { recording: recordings.remove(0), spool: None }),
-        (0, Some(wanted)) => Err(CliError::Usage(format!("no session {wanted}: {}", source.display()))),
-        (0, None) => Err(CliError::Unreadable(format!(
-            "no sessions found: looked for Claude Code transcripts and Outpost journals: {}",
-            source.display()
-        ))),
-        (_, _) => {
-            let list: Vec<String> =
-                recordings.iter().map(|recording| print::session_line(recording.session())).collect();
-            Err(CliError::Usage(format!(
-                "several sessions; choose one with --session ID:\n{}\n{}",
-                list.join("\n"),
-                source.display()
-            )))
-        }
-    }
-}
-
-/// All sessions of a source, newest last activity first.
-pub fn open_all(options: &Options) -> Result<Vec<Arc<dyn Recording>>, CliError> {
-    let source = options.only_path("SOURCE")?;
-    if !source.is_dir() {
-        return Ok(vec![open_path(source, options.session.as_deref())?.recording]);
-    }
-    let mut recordings = open_folder(source, options.session.as_deref())?;
-    recordings.sort_by_key(|recording| std::cmp::Reverse(recording.session().ended_at));
-    Ok(recordings)
-}
-
-/// The sessions below a folder. A file of that name is taken before all are opened to look for an id.
-fn open_folder(folder: &Path, session: Option<&str>) -> Result<Vec<Arc<dyn Recording>>, CliError> {
-    let files = formats::files_below(folder);
+    let spool = if is_input(source) { Some(spool_input()?) } else { None };
+    let path = spool.as_ref().map_or(source, |spool| spool.path());
+    let recording = formats::open(path, &Patient).map_err(unreadable)?;
     if let Some(wanted) = session
-        && let Some(named) = files.iter().find(|file| file.file_stem().is_some_and(|stem| stem == wanted))
+        && !is_named(&*recording, source, wanted)
     {
-        return Ok(vec![formats::open(named, &Patient).map_err(unreadable)?]);
+        let has = &recording.session().id;
+        return Err(CliError::Usage(format!("no session {wanted}, only {has}: {}", source.display())));
     }
-    let mut recordings = Vec::new();
-    for file in files {
+    Ok(Opened { recording, spool })
+}
+
+fn only_session_of(folder: &Path, session: Option<&str>) -> Result<Arc<dyn Recording>, CliError> {
+    let mut only = None;
+    let mut list = Vec::new();
+    for_each_session(folder, session, &mut |recording| {
+        let session = recording.session();
+        let name = session.source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        list.push(format!("{}  {name}", print::session_line(session)));
+        // One at a time is held: a folder may have thousands.
+        only = Some(recording);
+        Ok(())
+    })?;
+    let folder = folder.display();
+    match (only, list.as_slice(), session) {
+        (Some(recording), [_], _) => Ok(recording),
+        (None, _, Some(wanted)) => Err(CliError::Usage(format!("no session {wanted}: {folder}"))),
+        (None, _, None) => Err(CliError::Unreadable(format!(
+            "no sessions found: looked for Claude Code transcripts and Outpost journals: {folder}"
+        ))),
+        _ => {
+            let list = list.join("\n");
+            let sentence = "several sessions; choose one with --session and its id or its file's name";
+            Err(CliError::Usage(format!("{sentence}:\n{list}\n{folder}")))
+        }
+    }
+}
+
+/// Hands the sessions of a source to `visit`, one after the other; those with another id or file name than `session`
+/// are passed over.
+pub fn for_each_session(
+    source: &Path,
+    session: Option<&str>,
+    visit: &mut dyn FnMut(Arc<dyn Recording>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    if !source.is_dir() {
+        return visit(open_path(source, session)?.recording);
+    }
+    for file in formats::files_below(source) {
         match formats::open(&file, &Patient) {
-            Ok(recording) if session.is_none_or(|wanted| recording.session().id == wanted) => {
-                recordings.push(recording)
-            }
+            Ok(recording) if session.is_none_or(|wanted| is_named(&*recording, &file, wanted)) => visit(recording)?,
             // Files of other kinds lie about in such folders.
             Ok(_) | Err(OpenError::Unknown { .. } | OpenError::Empty { .. }) => {}
-            Err(error) => eprintln!("stepline: {error}"),
+            Err(error) => eprintln!("stepline: {}", print::harmless(&error.to_string())),
         }
     }
-    Ok(recordings)
+    Ok(())
+}
+
+/// Forks of a journal keep its id: a file's name, with or without its ending, names a session too.
+fn is_named(recording: &dyn Recording, file: &Path, wanted: &str) -> bool {
+    recording.session().id == wanted
+        || [file.file_name(), file.file_stem()].into_iter().flatten().any(|name| name == wanted)
 }
 
 /// The files among `paths`, and in the folders among them, that hold the session with this id.
 pub fn find_session(paths: &[PathBuf], session: &str) -> Result<Vec<PathBuf>, CliError> {
-    let mut found = Vec::new();
-    for path in paths {
-        found.push(open_path(path, Some(session))?.recording.session().source.clone());
-    }
-    Ok(found)
+    paths.iter().map(|path| Ok(open_path(path, Some(session))?.recording.session().source.clone())).collect()
+}
+
+/// Whether `path` stands for standard input.
+pub fn is_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 fn spool_input() -> Result<tempfile::NamedTempFile, CliError> {
@@ -119,6 +120,6 @@ fn spool_input() -> Result<tempfile::NamedTempFile, CliError> {
     Ok(spool)
 }
 
-pub fn unreadable(error: OpenError) -> CliError {
+fn unreadable(error: OpenError) -> CliError {
     CliError::Unreadable(error.to_string())
 }

@@ -35,8 +35,6 @@ pub fn check_unchanged(path: &Path, opened: &Identity) -> Result<(), Busy> {
         }
         let change = if now.len != opened.len {
             format!("{} bytes then, {} now", opened.len, now.len)
-        } else if now.inode != opened.inode {
-            "another file has taken its place".to_owned()
         } else {
             "same length, written again".to_owned()
         };
@@ -56,8 +54,8 @@ pub fn check_unchanged(path: &Path, opened: &Identity) -> Result<(), Busy> {
 }
 
 /// Other processes that have the file open for writing, as `(pid, program)`. Empty where the system does not tell.
-pub fn writers(path: &Path) -> Vec<(u32, String)> {
-    let Ok(target) = path.canonicalize() else { return Vec::new() };
+fn writers(path: &Path) -> Vec<(u32, String)> {
+    let Ok(target) = std::fs::metadata(path) else { return Vec::new() };
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     let mut found = Vec::new();
     for process in processes.flatten() {
@@ -67,7 +65,7 @@ pub fn writers(path: &Path) -> Vec<(u32, String)> {
         }
         let Ok(handles) = std::fs::read_dir(process.path().join("fd")) else { continue };
         let writes = handles.flatten().any(|handle| {
-            std::fs::read_link(handle.path()).is_ok_and(|link| link == target)
+            std::fs::metadata(handle.path()).is_ok_and(|open| is_same_file(&open, &target))
                 && opened_for_writing(&process.path().join("fdinfo").join(handle.file_name()))
         });
         if writes {
@@ -76,6 +74,17 @@ pub fn writers(path: &Path) -> Vec<(u32, String)> {
         }
     }
     found
+}
+
+#[cfg(unix)]
+fn is_same_file(a: &std::fs::Metadata, b: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_: &std::fs::Metadata, _: &std::fs::Metadata) -> bool {
+    false
 }
 
 /// Reads the octal `flags:` line of a file handle's information; the last two bits are the access mode.

@@ -12,7 +12,7 @@ mod source;
 mod watch;
 
 pub use clock::now;
-pub use guard::{Busy, check_unchanged, writers};
+pub use guard::{Busy, check_unchanged};
 pub use png::encode_png;
 pub use receipt::{Receipt, ReceiptError, find_receipts, revert_file, undo};
 pub use records::{Found, Framing, MAX_RECORD_BYTES, Span, scan};

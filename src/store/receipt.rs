@@ -1,5 +1,6 @@
 //! Replacing a file so that it can be put back: a backup of the old bytes and a receipt beside the file.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,14 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use super::guard::{Busy, check_unchanged};
 use super::rewrite::{replace, sync_folder, write_atomically};
-use super::{Identity, ReadError, Rewrite, Watch};
+use super::source::whole_crc32;
+use super::{Identity, ReadError, Rewrite, SourceFile, Watch};
 use crate::model::Timestamp;
 
 /// Ends the name of every receipt.
 const RECEIPT_SUFFIX: &str = ".stepline-receipt.json";
 const BACKUP_SUFFIX: &str = ".stepline-backup";
 
-/// What a revert wrote, and how to take it back.
+/// What a revert wrote, and how to take it back. In its file, `path` and `backup` are names beside it: a folder that is
+/// moved takes its receipts along, and a receipt speaks of no other folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
@@ -28,6 +31,8 @@ pub struct Receipt {
     /// RFC 3339.
     pub reverted_at: String,
     pub before: Identity,
+    /// Of the whole file as it was before.
+    pub before_crc32: u32,
     pub after: Identity,
     /// Set once it has been undone; it cannot be undone twice.
     pub undone_at: Option<String>,
@@ -37,8 +42,8 @@ pub struct Receipt {
 pub enum ReceiptError {
     #[error("not a receipt of a revert ({reason}): {path}")]
     NotAReceipt { reason: String, path: PathBuf },
-    #[error("this revert was undone already, at {at}: {path}")]
-    Undone { at: String, path: PathBuf },
+    #[error("this revert was undone already: {path}")]
+    Undone { path: PathBuf },
     #[error("the backup is not there any more: {path}")]
     NoBackup { path: PathBuf },
     #[error("the backup is not what the revert kept; nothing was changed: {path}")]
@@ -52,8 +57,9 @@ pub enum ReceiptError {
 /// Writes `rewrite` over its own source file and leaves a backup and a receipt beside it.
 ///
 /// Refuses when the file changed since it was opened or when something writes it. The backup is the old file itself
-/// under a new name where the file system can do that, so every byte, its times and its permissions are kept.
-/// Returns the receipt and its path.
+/// under a second name where the file system can do that, so every byte, its times and its permissions are kept.
+/// Backup and receipt are there before the file is another one: whenever the program is killed, there is either the old
+/// file, or the new one and all that it takes to undo it. Returns the receipt and its path.
 pub fn revert_file(
     rewrite: &Rewrite,
     step_number: u32,
@@ -61,20 +67,14 @@ pub fn revert_file(
     watch: Watch<'_>,
 ) -> Result<(Receipt, PathBuf), ReceiptError> {
     let opened = rewrite.source();
-    let path =
-        opened.path().canonicalize().map_err(|source| ReadError::Io { source, path: opened.path().to_owned() })?;
+    let path = opened.path().canonicalize().map_err(failed(opened.path()))?;
     check_unchanged(&path, opened.identity())?;
+    let before_crc32 = whole_crc32(&path).map_err(failed(&path))?;
     let (backup, receipt_path) = free_names(&path, now);
-    let failed = |source: io::Error| ReadError::Io { source, path: path.clone() };
-    keep(&path, &backup).map_err(failed)?;
     let mut receipt = None;
-    // The receipt is there before the file is another one: killed at any moment, what was done can be undone.
     let replaced = replace(&path, rewrite, watch, |after| -> Result<(), ReceiptError> {
-        if Identity::at(&path).map_err(failed)? != *opened.identity() {
-            return Err(
-                Busy::Changed { change: "written while it was being reverted".to_owned(), path: path.clone() }.into()
-            );
-        }
+        still_as_opened(&path, opened)?;
+        keep(&path, &backup).map_err(failed(&backup))?;
         let planned = Receipt {
             version: 1,
             path: path.clone(),
@@ -82,6 +82,7 @@ pub fn revert_file(
             step_number,
             reverted_at: now.to_rfc3339(),
             before: opened.identity().clone(),
+            before_crc32,
             after,
             undone_at: None,
         };
@@ -90,17 +91,30 @@ pub fn revert_file(
         Ok(())
     });
     match (replaced, receipt) {
-        (Ok(()), Some(receipt)) => Ok((receipt, receipt_path)),
-        (replaced, _) => {
-            // Where the file is as it was, a backup of it and a receipt of nothing would only puzzle. Where it is not
-            // (the rename was done and the folder could not be flushed), they are all that is left of it.
-            if Identity::at(&path).is_ok_and(|now| now == *opened.identity()) {
-                let _ = std::fs::remove_file(&backup);
-                let _ = std::fs::remove_file(&receipt_path);
+        (Ok(()), Some(receipt)) => {
+            // A record that came in between the last look and the rename went to the file that is now the backup.
+            if let Err(busy) = still_as_opened(&backup, opened) {
+                fs::rename(&backup, &path).map_err(failed(&path))?;
+                let _ = fs::remove_file(&receipt_path);
+                return Err(busy);
             }
+            Ok((receipt, receipt_path))
+        }
+        (replaced, _) => {
+            // The rename was not done: the file is as it was. A backup of it and a receipt of nothing would only puzzle.
+            let _ = fs::remove_file(&backup);
+            let _ = fs::remove_file(&receipt_path);
             Err(replaced.err().unwrap_or(ReceiptError::NoBackup { path: backup }))
         }
     }
+}
+
+fn still_as_opened(path: &Path, opened: &SourceFile) -> Result<(), ReceiptError> {
+    if Identity::at(path).map_err(failed(path))? == *opened.identity() {
+        return Ok(());
+    }
+    let change = "written while it was being reverted".to_owned();
+    Err(Busy::Changed { change, path: opened.path().to_owned() }.into())
 }
 
 /// Puts the file back as it was before the revert that wrote this receipt: every byte, and its permissions.
@@ -108,18 +122,24 @@ pub fn revert_file(
 /// Refuses when the file was written since the revert: that work would be lost.
 pub fn undo(receipt_path: &Path, now: Timestamp) -> Result<Receipt, ReceiptError> {
     let mut receipt = load(receipt_path)?;
-    if let Some(at) = receipt.undone_at {
-        return Err(ReceiptError::Undone { at, path: receipt_path.to_owned() });
+    if receipt.undone_at.is_some() {
+        return Err(ReceiptError::Undone { path: receipt_path.to_owned() });
     }
-    let backup = Identity::at(&receipt.backup).map_err(|_| ReceiptError::NoBackup { path: receipt.backup.clone() })?;
-    if !backup.same_content(&receipt.before) {
+    let is_file = fs::symlink_metadata(&receipt.backup).is_ok_and(|metadata| metadata.is_file());
+    if !is_file {
+        // Killed after the rename of an undo, before it was noted down.
+        if Identity::at(&receipt.path).is_ok_and(|now| now == receipt.before) {
+            return Err(ReceiptError::Undone { path: receipt_path.to_owned() });
+        }
+        return Err(ReceiptError::NoBackup { path: receipt.backup });
+    }
+    if whole_crc32(&receipt.backup).map_err(failed(&receipt.backup))? != receipt.before_crc32 {
         return Err(ReceiptError::OtherBackup { path: receipt.backup });
     }
     check_unchanged(&receipt.path, &receipt.after)?;
-    let failed = |source: io::Error| ReadError::Io { source, path: receipt.path.clone() };
-    std::fs::rename(&receipt.backup, &receipt.path).map_err(failed)?;
+    fs::rename(&receipt.backup, &receipt.path).map_err(failed(&receipt.path))?;
     if let Some(folder) = receipt.path.parent() {
-        sync_folder(folder).map_err(failed)?;
+        sync_folder(folder);
     }
     receipt.undone_at = Some(now.to_rfc3339());
     save(&receipt, receipt_path)?;
@@ -130,13 +150,12 @@ pub fn undo(receipt_path: &Path, now: Timestamp) -> Result<Receipt, ReceiptError
 pub fn find_receipts(path: &Path) -> Vec<(PathBuf, Receipt)> {
     let Ok(path) = path.canonicalize() else { return Vec::new() };
     let Ok(now) = Identity::at(&path) else { return Vec::new() };
-    let Some(entries) = path.parent().and_then(|folder| std::fs::read_dir(folder).ok()) else { return Vec::new() };
+    let Some(entries) = path.parent().and_then(|folder| fs::read_dir(folder).ok()) else { return Vec::new() };
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let is_ours = |file: &str| file.starts_with(name) && file.ends_with(RECEIPT_SUFFIX);
     let mut found: Vec<_> = entries
         .flatten()
-        .filter(|entry| {
-            entry.file_name().to_str().is_some_and(|entry| entry.starts_with(name) && entry.ends_with(RECEIPT_SUFFIX))
-        })
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_ours))
         .filter_map(|entry| Some((entry.path(), load(&entry.path()).ok()?)))
         .filter(|(_, receipt)| receipt.path == path && receipt.undone_at.is_none() && receipt.after == now)
         .collect();
@@ -144,13 +163,20 @@ pub fn find_receipts(path: &Path) -> Vec<(PathBuf, Receipt)> {
     found
 }
 
-/// Gives the file a second name, or copies it where a file cannot have two.
+/// Gives the file a second name, or copies it where a file cannot have two. Never over a file that is there.
 fn keep(path: &Path, backup: &Path) -> io::Result<()> {
-    if std::fs::hard_link(path, backup).is_ok() {
-        return Ok(());
+    match fs::hard_link(path, backup) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
+        linked => return linked,
     }
-    std::fs::copy(path, backup)?;
-    std::fs::File::open(backup)?.sync_all()
+    let old = fs::metadata(path)?;
+    let mut source = fs::File::open(path)?;
+    let mut copy = fs::File::create_new(backup)?;
+    io::copy(&mut source, &mut copy)?;
+    copy.set_permissions(old.permissions())?;
+    // The file is to come back with its time: it is a part of what it is known by.
+    copy.set_modified(old.modified()?)?;
+    copy.sync_all()
 }
 
 /// Names for backup and receipt that no file has yet.
@@ -175,25 +201,34 @@ fn free_names(path: &Path, now: Timestamp) -> (PathBuf, PathBuf) {
 
 fn load(path: &Path) -> Result<Receipt, ReceiptError> {
     let refuse = |reason: String| ReceiptError::NotAReceipt { reason, path: path.to_owned() };
-    let source = super::SourceFile::open(path)?;
+    let source = SourceFile::open(path)?;
     if source.len() > 64 * 1024 {
         return Err(refuse("too long".into()));
     }
     let bytes = source.read_at(0, usize::try_from(source.len()).unwrap_or(0))?;
-    let receipt: Receipt = serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
+    let mut receipt: Receipt = serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
     if receipt.version != 1 {
         return Err(refuse(format!("version {}", receipt.version)));
     }
-    // A receipt only ever speaks of files beside it; one that does not was tampered with.
-    let folder = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned));
-    if [&receipt.path, &receipt.backup].iter().any(|named| named.parent() != folder.as_deref()) {
-        return Err(refuse("it names a file in another folder".into()));
+    let folder = path.canonicalize().ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
+    for named in [&mut receipt.path, &mut receipt.backup] {
+        // A receipt only ever speaks of files beside it; one that does not was tampered with.
+        if named.file_name() != Some(named.as_os_str()) {
+            return Err(refuse("it names a file in another folder".into()));
+        }
+        *named = folder.join(&*named);
     }
     Ok(receipt)
 }
 
 fn save(receipt: &Receipt, path: &Path) -> Result<(), ReadError> {
-    let text = serde_json::to_vec_pretty(receipt)
+    let name = |path: &Path| PathBuf::from(path.file_name().unwrap_or_default());
+    let written = Receipt { path: name(&receipt.path), backup: name(&receipt.backup), ..receipt.clone() };
+    let text = serde_json::to_vec_pretty(&written)
         .map_err(|error| ReadError::Open { reason: error.to_string(), path: path.to_owned() })?;
     write_atomically(path, &text)
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> ReadError {
+    move |source| ReadError::Io { source, path: path.to_owned() }
 }

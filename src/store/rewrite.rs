@@ -75,8 +75,9 @@ impl Rewrite {
         self.len() == 0
     }
 
-    fn write_to(&self, out: &mut dyn Write, watch: Watch<'_>) -> Result<(), ReadError> {
-        let failed = |source: io::Error| ReadError::Io { source, path: self.source.path().to_owned() };
+    /// `path` is where it goes, for errors of writing.
+    fn write_to(&self, path: &Path, out: &mut dyn Write, watch: Watch<'_>) -> Result<(), ReadError> {
+        let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
         let total = self.len();
         let mut done = 0;
         for piece in &self.pieces {
@@ -99,7 +100,7 @@ impl Rewrite {
             }
         }
         watch.step(total, total)?;
-        Ok(())
+        self.source.check_intact()
     }
 }
 
@@ -107,20 +108,24 @@ impl Rewrite {
 pub fn write_new(path: &Path, rewrite: &Rewrite, watch: Watch<'_>) -> Result<(), ReadError> {
     let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
     if path.symlink_metadata().is_ok() {
-        return Err(ReadError::Open { reason: "there is a file of that name already".into(), path: path.to_owned() });
+        return Err(ReadError::Exists { path: path.to_owned() });
     }
     // Who may not read the original may not read what was taken from it.
     let permissions = rewrite.source.path().metadata().ok().map(|metadata| metadata.permissions());
     write_beside(
         path,
         permissions,
-        |out| rewrite.write_to(out, watch),
+        |out| rewrite.write_to(path, out, watch),
         |temporary| temporary.persist_noclobber(path).map(drop).map_err(|error| failed(error.error)),
     )
 }
 
 /// Writes `content` to `path`, over what is there: whole or not at all.
+///
+/// Where `path` is a symbolic link, what it leads to is written.
 pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), ReadError> {
+    let resolved = path.canonicalize();
+    let path = resolved.as_deref().unwrap_or(path);
     let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
     let permissions = path.metadata().ok().map(|metadata| metadata.permissions());
     write_beside(
@@ -142,12 +147,13 @@ pub(super) fn replace<E: From<ReadError>>(
     before_rename: impl FnOnce(Identity) -> Result<(), E>,
 ) -> Result<(), E> {
     let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
-    let permissions = path.metadata().map_err(failed)?.permissions();
+    let old = path.metadata().map_err(failed)?;
     write_beside(
         path,
-        Some(permissions),
-        |out| rewrite.write_to(out, watch),
+        Some(old.permissions()),
+        |out| rewrite.write_to(path, out, watch),
         |temporary| {
+            keep_owner(temporary.as_file(), &old).map_err(failed)?;
             before_rename(Identity::of(temporary.as_file()).map_err(failed)?)?;
             temporary.persist(path).map(drop).map_err(|error| failed(error.error).into())
         },
@@ -174,10 +180,32 @@ fn write_beside<E: From<ReadError>>(
     }
     temporary.as_file().sync_all().map_err(failed)?;
     place(temporary)?;
-    Ok(sync_folder(folder).map_err(failed)?)
+    // The new file is there under its name; that the folder could not be flushed makes it no failure.
+    sync_folder(folder);
+    Ok(())
 }
 
-/// Makes a rename in `folder` survive a power cut.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+/// Gives a new file the owner and group of the old one, where they differ and the user may do that.
+#[cfg(unix)]
+fn keep_owner(new: &File, old: &std::fs::Metadata) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let made = new.metadata()?;
+    if (made.uid(), made.gid()) == (old.uid(), old.gid()) {
+        return Ok(());
+    }
+    std::os::unix::fs::fchown(new, Some(old.uid()), Some(old.gid()))
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &std::fs::Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+/// Makes a rename in `folder` survive a power cut, where the file system can do that.
+pub(super) fn sync_folder(folder: &Path) {
+    if cfg!(unix)
+        && let Err(error) = File::open(folder).and_then(|folder| folder.sync_all())
+    {
+        log::warn!("the folder could not be flushed to disk: {error}: {}", folder.display());
+    }
 }

@@ -1,11 +1,11 @@
 //! A file opened for reading by position, and what identifies its content.
 
 use std::fs::{File, Metadata};
-use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use flate2::Crc;
 use serde::{Deserialize, Serialize};
 
 /// How much of each end of a file goes into its identity.
@@ -19,18 +19,27 @@ pub struct SourceFile {
     identity: Identity,
 }
 
-/// Enough of a file to tell whether it is still the one that was opened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Enough of a file to tell whether it is still the one that was opened. Two are equal when length, time and ends are:
+/// a file under another name, or put back from a backup, is still that file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Identity {
     pub len: u64,
     /// Last modification, in nanoseconds since 1970; 0 where the system does not tell.
     pub modified_ns: u64,
-    /// The inode, where there are inodes.
+    /// The inode, where there are inodes; says which file is behind a name, not what is in it.
     pub inode: u64,
-    /// Hash of the first and the last 64 KiB.
-    pub ends_hash: u64,
+    /// CRC-32 of the first and the last 64 KiB.
+    pub ends_crc32: u32,
 }
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        (self.len, self.modified_ns, self.ends_crc32) == (other.len, other.modified_ns, other.ends_crc32)
+    }
+}
+
+impl Eq for Identity {}
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -40,6 +49,10 @@ pub enum ReadError {
     Shrunk { path: PathBuf },
     #[error("{source}: {path}")]
     Io { source: io::Error, path: PathBuf },
+    #[error("there is a file of that name already: {path}")]
+    Exists { path: PathBuf },
+    #[error("the file was written while it was read; open it again: {path}")]
+    Rewritten { path: PathBuf },
     #[error(transparent)]
     Cancelled(#[from] super::Cancelled),
 }
@@ -52,10 +65,7 @@ impl SourceFile {
         if metadata.is_dir() {
             return Err(refuse("is a folder, not a file".into()));
         }
-        if !metadata.is_file() {
-            return Err(refuse("is not a regular file".into()));
-        }
-        let file = File::open(path).map_err(|error| refuse(plain_reason(&error)))?;
+        let file = open_regular(path).map_err(|error| refuse(plain_reason(&error)))?;
         let identity = Identity::of(&file).map_err(|source| ReadError::Io { source, path: path.to_owned() })?;
         Ok(Self { path: path.to_owned(), file, identity })
     }
@@ -91,6 +101,17 @@ impl SourceFile {
         Ok(bytes)
     }
 
+    /// An error when the bytes that were there when it was opened are not there any more. What was appended since does
+    /// not matter: it is not read.
+    pub fn check_intact(&self) -> Result<(), ReadError> {
+        let failed = |source| ReadError::Io { source, path: self.path.clone() };
+        let len = self.file.metadata().map_err(failed)?.len();
+        if len < self.len() || ends_crc32(&self.file, self.len()).map_err(failed)? != self.identity.ends_crc32 {
+            return Err(ReadError::Rewritten { path: self.path.clone() });
+        }
+        Ok(())
+    }
+
     /// Fills as much of `buffer` as there is from `offset`; fewer bytes only at the end of the file.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, ReadError> {
         fill(&self.file, offset, buffer).map_err(|source| ReadError::Io { source, path: self.path.clone() })
@@ -98,33 +119,57 @@ impl SourceFile {
 }
 
 impl Identity {
-    /// The identity that the file at `path` has now.
+    /// The identity that the file at `path` has now. An error for anything but a regular file.
     pub fn at(path: &Path) -> io::Result<Self> {
-        Self::of(&File::open(path)?)
+        Self::of(&open_regular(path)?)
     }
 
     pub(super) fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        let len = metadata.len();
-        let window = usize::try_from(len.min(IDENTITY_WINDOW_BYTES)).unwrap_or(0);
-        let mut hasher = DefaultHasher::new();
-        let mut buffer = vec![0; window];
-        for offset in [0, len.saturating_sub(IDENTITY_WINDOW_BYTES)] {
-            let read = fill(file, offset, &mut buffer)?;
-            hasher.write(buffer.get(..read).unwrap_or_default());
-        }
         let modified_ns = metadata
             .modified()
             .ok()
             .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
             .and_then(|age| u64::try_from(age.as_nanos()).ok())
             .unwrap_or(0);
-        Ok(Self { len, modified_ns, inode: inode(&metadata), ends_hash: hasher.finish() })
+        let len = metadata.len();
+        Ok(Self { len, modified_ns, inode: inode(&metadata), ends_crc32: ends_crc32(file, len)? })
     }
+}
 
-    /// Whether both describe the same bytes, wherever and whenever they were written.
-    pub fn same_content(&self, other: &Self) -> bool {
-        self.len == other.len && self.ends_hash == other.ends_hash
+/// Opens a file for reading unless it is a folder, a pipe or a device: opening those may wait for ever.
+fn open_regular(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("is not a regular file"));
+    }
+    File::open(path)
+}
+
+/// CRC-32 of the first and the last 64 KiB of the first `len` bytes.
+fn ends_crc32(file: &File, len: u64) -> io::Result<u32> {
+    let window = usize::try_from(len.min(IDENTITY_WINDOW_BYTES)).unwrap_or(0);
+    let mut crc = Crc::new();
+    let mut buffer = vec![0; window];
+    for offset in [0, len.saturating_sub(IDENTITY_WINDOW_BYTES)] {
+        let read = fill(file, offset, &mut buffer)?;
+        crc.update(buffer.get(..read).unwrap_or_default());
+    }
+    Ok(crc.sum())
+}
+
+/// CRC-32 of a whole file.
+pub(super) fn whole_crc32(path: &Path) -> io::Result<u32> {
+    let file = open_regular(path)?;
+    let mut crc = Crc::new();
+    let mut buffer = vec![0; 1024 * 1024];
+    let mut offset = 0;
+    loop {
+        let read = fill(&file, offset, &mut buffer)?;
+        if read == 0 {
+            return Ok(crc.sum());
+        }
+        crc.update(buffer.get(..read).unwrap_or_default());
+        offset += read as u64;
     }
 }
 

@@ -122,7 +122,7 @@ fn row(ui: &mut Ui, theme: &Theme, title: &str, under: &str, right: &str, name: 
 /// Nothing of the file can be shown yet.
 pub fn reading(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
     let (done, total) = match document.state {
-        State::Reading { done_bytes, total_bytes, .. } => (done_bytes, total_bytes),
+        State::Reading { done_bytes, total_bytes } => (done_bytes, total_bytes),
         _ => (0, 0),
     };
     middle(ui, |ui| {

@@ -42,14 +42,13 @@ impl Part {
 /// How far the file has been read.
 #[derive(Debug)]
 pub enum State {
-    /// Being read; `Document::recording` may already hold the part read so far.
+    /// Being read for the first time; `Document::recording` may already hold the part read so far.
     Reading {
         done_bytes: u64,
         total_bytes: u64,
-        cancelled: Arc<AtomicBool>,
     },
     Whole,
-    /// It did not open; the sentence says why and what to do.
+    /// It was not read to its end; the sentence says why and what to do. What was read before may be there.
     Failed(String),
 }
 
@@ -64,15 +63,17 @@ pub struct Document {
     selected: Option<u32>,
     selected_id: Option<NodeId>,
     /// Index of the event that is selected inside the session, if one is.
-    pub selected_event: Option<usize>,
+    selected_event: Option<usize>,
     /// What is opened that is folded by itself.
     pub expanded: HashSet<Fold>,
     pub bodies: Bodies,
     pub player: Option<Player>,
     /// Reverts of this file that can be undone, newest first, as `(path of the receipt, step number)`.
     pub receipts: Vec<(PathBuf, u32)>,
-    /// The file has grown or changed since it was read, and is read again.
-    pub following: bool,
+    /// The reading that is going on, by the flag that calls it off. One file is read once at a time.
+    pub(super) reading: Option<Arc<AtomicBool>>,
+    /// The file changed while it was being read: it is read once more.
+    pub(super) changed_meanwhile: bool,
     /// A long action on this document, with its name and progress.
     pub action: Option<Action>,
 }
@@ -87,11 +88,11 @@ pub struct Action {
 }
 
 impl Document {
-    pub fn new(id: DocumentId, path: PathBuf, cancelled: Arc<AtomicBool>) -> Self {
+    pub fn new(id: DocumentId, path: PathBuf) -> Self {
         Self {
             id,
             path,
-            state: State::Reading { done_bytes: 0, total_bytes: 0, cancelled },
+            state: State::Reading { done_bytes: 0, total_bytes: 0 },
             recording: None,
             generation: 0,
             selected: None,
@@ -101,7 +102,8 @@ impl Document {
             bodies: Bodies::default(),
             player: None,
             receipts: Vec::new(),
-            following: false,
+            reading: None,
+            changed_meanwhile: false,
             action: None,
         }
     }
@@ -122,6 +124,16 @@ impl Document {
     /// Whether all of the file has been read.
     pub fn is_whole(&self) -> bool {
         matches!(self.state, State::Whole)
+    }
+
+    /// Whether the file is being read, for the first time or again.
+    pub fn is_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+
+    /// Index of the event that is selected inside the session, if one is.
+    pub fn selected_event(&self) -> Option<usize> {
+        self.selected_event
     }
 
     /// The step that is selected; there always is one when there are steps.
@@ -157,14 +169,22 @@ impl Document {
             .or_else(|| session.step(self.selected.unwrap_or(1)))
             .or(session.steps.last())
             .map(|step| (step.number, step.step_id.clone()));
+        // Events are found again by their place in the file.
+        let place = |event: usize| self.session().and_then(|old| old.events.get(event)).map(|event| event.place);
+        let selected_event = self.selected_event.and_then(place);
+        let selected_event =
+            selected_event.and_then(|place| session.events.iter().position(|event| event.place == place));
+        // A replay goes on where everything up to its position is still the same.
+        let replays = self.player.as_ref().is_some_and(|player| {
+            let last = player.range.end.saturating_sub(1);
+            [player.range.start, player.position(), last]
+                .into_iter()
+                .all(|index| place(index) == session.events.get(index).map(|event| event.place))
+        });
+        self.selected_event = selected_event;
+        self.player = self.player.take().filter(|_| replays);
         self.generation += 1;
         self.bodies.clear();
-        if self.selected_event.is_some_and(|event| event >= session.events.len()) {
-            self.selected_event = None;
-        }
-        if self.player.as_ref().is_some_and(|player| player.range.end > session.events.len()) {
-            self.player = None;
-        }
         self.recording = Some(recording);
         (self.selected, self.selected_id) = found.map_or((None, None), |(number, id)| (Some(number), Some(id)));
     }
@@ -180,14 +200,17 @@ impl Document {
     }
 
     fn action_refusal(&self, capability: Capability) -> Option<String> {
-        if !self.is_whole() {
-            return Some("The file is still being read".to_owned());
+        match &self.state {
+            State::Reading { .. } => return Some("The file is still being read".to_owned()),
+            State::Failed(_) => return Some("The file was not read to its end".to_owned()),
+            State::Whole => {}
         }
         if let Some(action) = &self.action {
             return Some(format!("{} is going on", action.name));
         }
         let session = self.session()?;
-        (!session.capabilities.contains(&capability)).then(|| format!("A {} cannot do this", session.format.title()))
+        (!session.capabilities.contains(&capability))
+            .then(|| format!("{} sessions have no such action", session.format.title()))
     }
 
     /// Whether a part of an event is opened.
@@ -195,13 +218,11 @@ impl Document {
         self.expanded.contains(&fold)
     }
 
-    /// Stops reading, if the file is being read.
+    /// Calls off the reading and the action that are going on.
     pub fn cancel(&self) {
-        if let State::Reading { cancelled, .. } = &self.state {
-            cancelled.store(true, Ordering::Relaxed);
-        }
-        if let Some(action) = &self.action {
-            action.cancelled.store(true, Ordering::Relaxed);
+        let action = self.action.as_ref().map(|action| &action.cancelled);
+        for flag in self.reading.iter().chain(action) {
+            flag.store(true, Ordering::Relaxed);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use super::document::DocumentId;
 use super::jobs::{Jobs, Message};
 use crate::store::Identity;
 
-/// Files are looked at this often. A look is a stat; it costs nothing that could be measured.
+/// Files are looked at this often. A look at a file at rest is one stat; one that changed is opened, and 128 KiB of it are
+/// read.
 const INTERVAL: Duration = Duration::from_millis(1000);
 /// A file that keeps changing is read again after this many looks.
 const PATIENCE: u32 = 5;
@@ -21,7 +22,10 @@ pub struct Followed {
     files: Arc<Mutex<HashMap<DocumentId, Follow>>>,
 }
 
+#[derive(Clone)]
 struct Follow {
+    /// Grows each time the document is followed from another state.
+    number: u64,
     path: PathBuf,
     read: Identity,
     last: Option<Identity>,
@@ -31,29 +35,47 @@ struct Follow {
 impl Followed {
     /// Starts looking. Ends with the program.
     pub fn start(&self, jobs: &Jobs) {
-        let files = Arc::clone(&self.files);
-        jobs.run("follow", move |outbox| {
+        let followed = self.clone();
+        jobs.run("follow", None, move |outbox| {
             loop {
                 thread::sleep(INTERVAL);
-                let changed: Vec<DocumentId> = {
-                    let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
-                    files.iter_mut().filter_map(|(id, follow)| follow.look().then_some(*id)).collect()
-                };
-                for document in changed {
+                for document in followed.look() {
                     outbox.send(Message::Changed { document });
                 }
             }
         });
     }
 
+    /// The documents whose files changed. The files are looked at without the lock: a disk may take its time, and the
+    /// window needs the lock too.
+    fn look(&self) -> Vec<DocumentId> {
+        let mut looked: HashMap<DocumentId, Follow> = self.lock().clone();
+        let changed = looked.iter_mut().filter_map(|(id, follow)| follow.look().then_some(*id)).collect();
+        let mut files = self.lock();
+        for (id, follow) in looked {
+            // Unless it was followed anew, from another state, in the meantime.
+            if let Some(now) = files.get_mut(&id)
+                && now.number == follow.number
+            {
+                *now = follow;
+            }
+        }
+        changed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<DocumentId, Follow>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Follows the file of a document from the state it was read in.
     pub fn follow(&self, document: DocumentId, path: PathBuf, read: Identity) {
-        let follow = Follow { path, last: None, read, restless: 0 };
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(document, follow);
+        let mut files = self.lock();
+        let number = files.get(&document).map_or(0, |follow| follow.number + 1);
+        files.insert(document, Follow { number, path, last: None, read, restless: 0 });
     }
 
     pub fn forget(&self, document: DocumentId) {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).remove(&document);
+        self.lock().remove(&document);
     }
 }
 

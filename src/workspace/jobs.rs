@@ -3,6 +3,7 @@
 //! The window gives jobs and drains messages; it never waits. Long jobs have a thread each, texts are read by one
 //! thread of their own, so that a file being read holds up no text of another.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -86,6 +87,11 @@ pub enum Message {
         files: Vec<PathBuf>,
         all: usize,
     },
+    /// A job ended by a fault of Stepline's own.
+    BrokeDown {
+        name: &'static str,
+        document: Option<DocumentId>,
+    },
     /// The picture of the window was saved, or not.
     PictureSaved(Result<(), String>),
 }
@@ -153,10 +159,14 @@ impl Jobs {
         self.messages.try_recv().ok()
     }
 
-    /// Runs `job` on a thread of its own.
-    pub fn run(&self, name: &str, job: impl FnOnce(&Outbox) + Send + 'static) {
+    /// Runs `job` on a thread of its own. Should it break down, the window hears of it, and which document it was about.
+    pub fn run(&self, name: &'static str, document: Option<DocumentId>, job: impl FnOnce(&Outbox) + Send + 'static) {
         let outbox = self.outbox.clone();
-        spawn(name, move || job(&outbox));
+        spawn(name, move || {
+            if catch_unwind(AssertUnwindSafe(|| job(&outbox))).is_err() {
+                outbox.send(Message::BrokeDown { name, document });
+            }
+        });
     }
 
     /// Asks for a text; false when too many are waiting already.
@@ -178,7 +188,10 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) {
 
 fn read_texts(waiting: &Receiver<TextJob>, outbox: &Outbox) {
     while let Ok(job) = waiting.recv() {
-        let result = read_text(&job).map(Arc::new).map_err(|error| error.to_string());
+        let result = match catch_unwind(AssertUnwindSafe(|| read_text(&job))) {
+            Ok(result) => result.map(Arc::new).map_err(|error| error.to_string()),
+            Err(_) => Err("Stepline failed on this text; the record is in the inspector".to_owned()),
+        };
         outbox.send(Message::Text { document: job.document, generation: job.generation, key: job.key, result });
     }
 }

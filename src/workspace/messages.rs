@@ -31,7 +31,7 @@ impl Workspace {
     fn take(&mut self, message: Message) {
         match message {
             Message::ReadingProgress { document, done_bytes, total_bytes } => {
-                if let Some(State::Reading { done_bytes: done, total_bytes: total, .. }) =
+                if let Some(State::Reading { done_bytes: done, total_bytes: total }) =
                     self.document_mut(document).map(|document| &mut document.state)
                 {
                     (*done, *total) = (done_bytes, total_bytes);
@@ -76,14 +76,14 @@ impl Workspace {
                         }
                     }
                     Err(failure) => {
-                        self.dialog = None;
+                        self.close_preview(document);
                         self.failed("Revert", failure);
                     }
                 }
             }
             Message::Reverted { document, result } => {
                 self.end_action(document);
-                self.dialog = None;
+                self.close_preview(document);
                 self.reverted(document, result);
             }
             Message::Undone { document, result } => {
@@ -97,6 +97,7 @@ impl Workspace {
             Message::FolderRead { document, files, all } => self.folder_read(document, &files, all),
             Message::Found(found) => self.found = Some(found),
             Message::Changed { document } => self.read_again(document),
+            Message::BrokeDown { name, document } => self.broke_down(name, document),
             Message::PictureSaved(result) => {
                 if let Err(sentence) = result {
                     log::error!("picture not saved: {sentence}");
@@ -121,8 +122,9 @@ impl Workspace {
     ) {
         let Some(document) = self.document_mut(id) else { return };
         document.receipts = receipts;
+        document.reading = None;
+        let again = std::mem::take(&mut document.changed_meanwhile);
         let was_open = document.is_whole();
-        document.following = false;
         match result {
             Ok(recording) => {
                 let path = document.path.clone();
@@ -141,6 +143,32 @@ impl Workspace {
             Err(sentence) if was_open => self.notice(Level::Warning, format!("Not read again: {sentence}"), None),
             Err(sentence) => document.state = State::Failed(sentence),
         }
+        if again {
+            self.read(id);
+        }
+    }
+
+    /// Closes the preview of a revert of this document, if it is what is shown.
+    fn close_preview(&mut self, id: DocumentId) {
+        if matches!(&self.dialog, Some(Dialog::Revert { document, .. }) if *document == id) {
+            self.dialog = None;
+        }
+    }
+
+    /// A job ended by a fault of Stepline's own: nothing may wait for it any longer.
+    fn broke_down(&mut self, name: &str, document: Option<DocumentId>) {
+        let sentence = format!("Stepline failed at this ({name}); what it said is on standard error");
+        if let Some(id) = document {
+            self.close_preview(id);
+            if let Some(document) = self.document_mut(id) {
+                if document.reading.take().is_some() && !document.is_whole() {
+                    document.state = State::Failed(sentence.clone());
+                }
+                document.action = None;
+            }
+        }
+        self.found.get_or_insert_default();
+        self.notice(Level::Error, sentence, None);
     }
 
     /// The tab that was opened for a folder makes room for those of its sessions.
@@ -215,9 +243,7 @@ impl Workspace {
     fn read_again(&mut self, id: DocumentId) {
         if let Some(document) = self.document_mut(id)
             && document.is_whole()
-            && !document.following
         {
-            document.following = true;
             self.read(id);
         }
     }

@@ -22,13 +22,13 @@ mod requests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use document::{Document, DocumentId, State};
+use document::{Document, DocumentId};
 use follow::Followed;
 use found::FoundSession;
 use jobs::Jobs;
 use notices::{Level, Notices};
 use picker::FilePicker;
-use settings::Settings;
+use settings::{Loaded, Saver, Settings};
 
 use crate::actions::{ForkReceipt, RevertPlan};
 use crate::store::now;
@@ -54,7 +54,8 @@ pub struct Workspace {
     next_id: u64,
     pub notices: Notices,
     pub settings: Settings,
-    settings_path: Option<PathBuf>,
+    /// `None`: nothing is saved.
+    saver: Option<Saver>,
     jobs: Jobs,
     followed: Followed,
     picker: Arc<dyn FilePicker>,
@@ -93,10 +94,12 @@ pub enum Dialog {
 
 impl Workspace {
     pub fn new(surroundings: Surroundings) -> Self {
-        let (settings, complaint) = match &surroundings.settings_path {
-            Some(path) => Settings::load(path),
-            None => (Settings::default(), None),
+        let loaded = surroundings.settings_path.as_deref().map(Settings::load);
+        let (settings, complaint, may_save) = match loaded {
+            Some(Loaded { settings, complaint, may_save }) => (settings, complaint, may_save),
+            None => (Settings::default(), None, false),
         };
+        let saver = surroundings.settings_path.filter(|_| may_save).map(Saver::new);
         let jobs = Jobs::new(surroundings.wake);
         let followed = Followed::default();
         followed.start(&jobs);
@@ -106,7 +109,7 @@ impl Workspace {
             next_id: 0,
             notices: Notices::default(),
             settings,
-            settings_path: surroundings.settings_path,
+            saver,
             jobs,
             followed,
             picker: surroundings.picker,
@@ -153,9 +156,7 @@ impl Workspace {
     pub fn is_busy(&self) -> bool {
         self.found.is_none()
             || matches!(self.dialog, Some(Dialog::Revert { plan: None, .. }))
-            || self.documents.iter().any(|document| {
-                matches!(document.state, State::Reading { .. }) || document.action.is_some() || document.following
-            })
+            || self.documents.iter().any(|document| document.is_reading() || document.action.is_some())
     }
 
     /// Opens a file in a tab of its own, or shows the tab that has it; of a folder, the newest of its sessions.
@@ -167,8 +168,7 @@ impl Workspace {
             return;
         }
         self.next_id += 1;
-        let cancelled = jobs::cancel_flag();
-        let document = Document::new(DocumentId(self.next_id), path, cancelled);
+        let document = Document::new(DocumentId(self.next_id), path);
         self.documents.push(document);
         self.active = self.documents.len() - 1;
         self.read(DocumentId(self.next_id));
@@ -180,13 +180,16 @@ impl Workspace {
 
     /// Writes the settings, away from the window's thread.
     pub(crate) fn save_settings(&mut self) {
-        if let Some(path) = self.settings_path.clone() {
-            let settings = self.settings.clone();
-            self.jobs.run("settings", move |_| {
-                if let Err(error) = settings.save(&path) {
-                    log::warn!("settings not saved: {error:#}");
-                }
-            });
+        if let Some(saver) = self.saver.clone() {
+            let ticket = saver.ticket(&self.settings);
+            self.jobs.run("settings", None, move |_| saver.save(ticket));
+        }
+    }
+
+    /// Writes the settings now: the program ends.
+    pub fn save_settings_and_wait(&self) {
+        if let Some(saver) = &self.saver {
+            saver.save(saver.ticket(&self.settings));
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::model::{Event, MarkerKind};
 use crate::store::{Watch, encode_png, find_receipts, now, write_atomically};
 
 /// A folder opens as this many tabs at most.
-const FOLDER_TABS: usize = 12;
+const FOLDER_TABS: usize = 6;
 
 /// Something that the user wants, about the active document unless it says otherwise.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,6 @@ pub enum Request {
     Copy(String),
     /// Take back the reading or the action that is going on.
     Cancel(DocumentId),
-    Undo(PathBuf),
     /// A picture of the window, three bytes a pixel; saved before the window closes.
     SavePictureAndQuit {
         path: PathBuf,
@@ -93,9 +92,8 @@ impl Workspace {
                     document.cancel();
                 }
             }
-            Request::Undo(receipt) => self.undo(receipt),
             Request::SavePictureAndQuit { path, width, height, pixels } => {
-                self.jobs.run("picture", move |outbox| {
+                self.jobs.run("picture", None, move |outbox| {
                     let saved = encode_png(width, height, &pixels)
                         .map_err(|error| error.to_string())
                         .and_then(|png| write_atomically(&path, &png).map_err(|error| error.to_string()));
@@ -132,9 +130,10 @@ impl Workspace {
             Command::Replay => step.into_iter().for_each(|step| self.start_replay(step)),
             Command::CopyPrompt => step.into_iter().for_each(|step| self.copy_prompt(step)),
             Command::UndoRevert => {
-                let receipt = self.active().and_then(|document| document.receipts.first());
-                if let Some((receipt, _)) = receipt.cloned() {
-                    self.undo(receipt);
+                let document = self.active();
+                let newest = document.and_then(|document| Some((document.id, document.receipts.first()?.0.clone())));
+                if let Some((document, receipt)) = newest {
+                    self.undo(document, receipt);
                 }
             }
             Command::NextStep | Command::PreviousStep | Command::FirstStep | Command::LastStep => {
@@ -187,7 +186,7 @@ impl Workspace {
 
     fn pick(&mut self) {
         let picker = Arc::clone(&self.picker);
-        self.jobs.run("dialog", move |outbox| {
+        self.jobs.run("dialog", None, move |outbox| {
             outbox.send(match picker.pick() {
                 Ok(paths) => Message::Picked(paths),
                 Err(sentence) => Message::NoDialog(sentence),
@@ -212,21 +211,23 @@ impl Workspace {
             return;
         };
         self.found = None;
-        self.jobs.run("find sessions", move |outbox| {
+        self.jobs.run("find sessions", None, move |outbox| {
             outbox.send(Message::Found(found::find_sessions(&projects, &formats::first_prompt)));
         });
     }
 
-    /// Reads the file of a document that is in state `Reading`.
+    /// Reads the file of a document, unless it is being read.
     pub(super) fn read(&mut self, id: DocumentId) {
-        let Some(document) = self.document(id) else { return };
+        let Some(document) = self.document_mut(id) else { return };
+        if document.is_reading() {
+            document.changed_meanwhile = true;
+            return;
+        }
+        let cancelled = cancel_flag();
+        document.reading = Some(Arc::clone(&cancelled));
         let path = document.path.clone();
-        let cancelled = match &document.state {
-            State::Reading { cancelled, .. } => Arc::clone(cancelled),
-            State::Whole | State::Failed(_) => cancel_flag(),
-        };
         let wants_partial = document.recording().is_none();
-        self.jobs.run("read", move |outbox| {
+        self.jobs.run("read", Some(id), move |outbox| {
             if path.is_dir() {
                 let (files, all) = sessions_of_folder(&path);
                 outbox.send(Message::FolderRead { document: id, files, all });
@@ -241,16 +242,15 @@ impl Workspace {
     }
 
     fn reload(&mut self) {
-        if let Some(document) = self.active_mut() {
-            document.cancel();
-            let id = document.id;
-            if document.recording().is_none() {
-                document.state = State::Reading { done_bytes: 0, total_bytes: 0, cancelled: cancel_flag() };
-            } else {
-                document.following = true;
-            }
-            self.read(id);
+        let Some(document) = self.active_mut() else { return };
+        if document.is_reading() {
+            return;
         }
+        if !document.is_whole() {
+            document.state = State::Reading { done_bytes: 0, total_bytes: 0 };
+        }
+        let id = document.id;
+        self.read(id);
     }
 
     fn read_text(&mut self, key: TextKey) {
@@ -267,7 +267,7 @@ impl Workspace {
 
     fn copy_prompt(&mut self, step: u32) {
         let Some(recording) = self.active().and_then(Document::recording).cloned() else { return };
-        self.jobs.run("copy prompt", move |outbox| {
+        self.jobs.run("copy prompt", None, move |outbox| {
             let result = recording.prompt(step).map_err(|error| error.to_string());
             outbox.send(Message::Prompt { result });
         });
@@ -294,7 +294,7 @@ impl Workspace {
         self.with_active(|document| {
             let Some(session) = document.session() else { return };
             let here = document
-                .selected_event
+                .selected_event()
                 .or_else(|| document.selected_step().map(|step| step.events.start.wrapping_sub(usize::from(forward))));
             let marked = |index: &usize| session.events.get(*index).is_some_and(Event::is_marked);
             let found = match (forward, here) {
@@ -335,7 +335,7 @@ impl Workspace {
     fn fork(&mut self, cut: Cut) {
         let Some(document) = self.active().map(|document| document.id) else { return };
         let Some((recording, cancelled)) = self.begin(document, "Fork") else { return };
-        self.jobs.run("fork", move |outbox| {
+        self.jobs.run("fork", Some(document), move |outbox| {
             let result = watched(outbox, document, &cancelled, |watch| {
                 let plan = plan_fork(&*recording, cut, None)?;
                 apply_fork(&plan, watch)
@@ -348,7 +348,7 @@ impl Workspace {
         let Some(document) = self.active().map(|document| document.id) else { return };
         let Some((recording, cancelled)) = self.begin(document, "Revert preview") else { return };
         self.dialog = Some(Dialog::Revert { document, step_number, plan: None });
-        self.jobs.run("plan revert", move |outbox| {
+        self.jobs.run("plan revert", Some(document), move |outbox| {
             let result = watched(outbox, document, &cancelled, |_| plan_revert(&*recording, step_number).map(Arc::new));
             outbox.send(Message::RevertPlanned { document, result });
         });
@@ -358,17 +358,15 @@ impl Workspace {
         let Some(Dialog::Revert { document, plan: Some(plan), .. }) = &self.dialog else { return };
         let (document, plan): (_, Arc<RevertPlan>) = (*document, Arc::clone(plan));
         let Some((_, cancelled)) = self.begin(document, "Revert") else { return };
-        self.jobs.run("revert", move |outbox| {
+        self.jobs.run("revert", Some(document), move |outbox| {
             let result = watched(outbox, document, &cancelled, |watch| apply_revert(&plan, now(), watch));
             outbox.send(Message::Reverted { document, result });
         });
     }
 
-    fn undo(&mut self, receipt: PathBuf) {
-        let of_receipt = |document: &&Document| document.receipts.iter().any(|(path, _)| *path == receipt);
-        let Some(document) = self.documents.iter().find(of_receipt).map(|document| document.id) else { return };
+    fn undo(&mut self, document: DocumentId, receipt: PathBuf) {
         let Some((_, cancelled)) = self.begin(document, "Undo") else { return };
-        self.jobs.run("undo", move |outbox| {
+        self.jobs.run("undo", Some(document), move |outbox| {
             let result = watched(outbox, document, &cancelled, |_| undo_revert(&receipt, now()));
             outbox.send(Message::Undone { document, result });
         });

@@ -70,7 +70,7 @@ fn a_fork_never_writes_over_a_file() {
     let taken = folder.path().join("taken.jsonl");
     fs::write(&taken, "mine").unwrap();
     let ended = stepline(["fork", text(&path), "--step", "2", "--out", text(&taken)]);
-    assert_ne!(ended.status, 0);
+    assert_eq!(ended.status, 1);
     assert!(ended.err.contains("already"), "{}", ended.err);
     assert_eq!(fs::read_to_string(&taken).unwrap(), "mine");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
@@ -189,12 +189,48 @@ fn a_receipt_that_names_another_folder_is_refused() {
     let elsewhere = tempfile::tempdir().unwrap();
     let victim = elsewhere.path().join("victim");
     fs::write(&victim, "mine").unwrap();
-    let forged = fs::read_to_string(&receipt).unwrap().replace(text(&path.canonicalize().unwrap()), text(&victim));
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let forged =
+        fs::read_to_string(&receipt).unwrap().replace(&format!("\"{name}\""), &format!("\"{}\"", text(&victim)));
     fs::write(&receipt, forged).unwrap();
     let ended = stepline(["undo", text(&receipt)]);
-    assert_eq!(ended.status, 1);
+    assert_eq!(ended.status, 3, "{}", ended.err);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
     drop(folder);
+}
+
+#[test]
+fn reverts_are_undone_newest_first_and_move_with_their_folder() {
+    let (folder, path) = copy_of_sample();
+    let before = fs::read(&path).unwrap();
+    let first = stepline(["revert", text(&path), "--step", "9", "--yes", "--json"]).json();
+    let second = stepline(["revert", text(&path), "--step", "5", "--yes", "--json"]).json();
+    let early = stepline(["undo", first["receipt"].as_str().unwrap()]);
+    assert_eq!(early.status, 1, "the file is not what the first revert left");
+    let moved = tempfile::tempdir().unwrap();
+    let elsewhere = moved.path().join("moved");
+    fs::rename(folder.path(), &elsewhere).unwrap();
+    for receipt in [second, first] {
+        let name = Path::new(receipt["receipt"].as_str().unwrap()).file_name().unwrap().to_owned();
+        stepline(["undo", text(&elsewhere.join(name)), "--json"]).json();
+    }
+    assert_eq!(fs::read(elsewhere.join(path.file_name().unwrap())).unwrap(), before);
+}
+
+#[test]
+fn a_backup_that_was_changed_is_not_put_back() {
+    let (_folder, path) = copy_of_sample();
+    let done = stepline(["revert", text(&path), "--step", "5", "--yes", "--json"]).json();
+    let backup = done["backup"].as_str().unwrap();
+    let mut content = fs::read(backup).unwrap();
+    let middle = content.len() / 2;
+    content[middle] ^= 1;
+    fs::write(backup, content).unwrap();
+    let left = fs::read(&path).unwrap();
+    let ended = stepline(["undo", done["receipt"].as_str().unwrap()]);
+    assert_eq!(ended.status, 1);
+    assert!(ended.err.contains("backup is not what"), "{}", ended.err);
+    assert_eq!(fs::read(&path).unwrap(), left);
 }
 
 #[cfg(unix)]

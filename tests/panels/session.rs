@@ -20,7 +20,7 @@ fn a_step_is_chosen_in_the_list_by_pointer_and_by_keys() {
     assert_eq!(window.selected(), Some(15));
     window.press(Key::Home);
     window.press(Key::M);
-    let event = window.workspace().active().unwrap().selected_event.unwrap();
+    let event = window.workspace().active().unwrap().selected_event().unwrap();
     let document = window.workspace().active().unwrap();
     assert!(document.session().unwrap().events[event].marker.is_some(), "M goes to a marked event");
 }

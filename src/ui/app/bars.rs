@@ -171,7 +171,7 @@ fn facts(ui: &mut Ui, theme: &Theme, session: &Session, document: &Document, req
         requests.push(Request::Run(Command::Report));
     }
     if document.is_whole() {
-        let text = if document.following { "reading again" } else { "following the file" };
+        let text = if document.is_reading() { "reading again" } else { "following the file" };
         ui.label(weak(theme, text)).on_hover_text("When the file grows it is read again; your place is kept");
     }
 }
@@ -179,7 +179,7 @@ fn facts(ui: &mut Ui, theme: &Theme, session: &Session, document: &Document, req
 /// Progress of what goes on, with a way to take it back.
 fn work(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
     let going_on = match (&document.state, &document.action) {
-        (State::Reading { done_bytes, total_bytes, .. }, _) => Some(("Reading", *done_bytes, *total_bytes)),
+        (State::Reading { done_bytes, total_bytes }, _) => Some(("Reading", *done_bytes, *total_bytes)),
         (_, Some(action)) => Some((action.name, action.done_bytes, action.total_bytes)),
         _ => None,
     };

@@ -19,12 +19,13 @@ const PLAYING_INTERVAL: Duration = Duration::from_millis(33);
 impl App {
     /// Takes in messages, carries out requests, lets a replay go on.
     pub fn logic(&mut self, context: &Context) {
-        if self.workspace.drain(DRAIN_BUDGET) {
-            context.request_repaint();
-        }
+        // What was asked for in the last frame is about what that frame showed: it comes before anything changes that.
         self.take_input(context);
         for request in std::mem::take(&mut self.requests) {
             self.carry_out(request);
+        }
+        if self.workspace.drain(DRAIN_BUDGET) {
+            context.request_repaint();
         }
         self.select_first_step();
         self.play(context);
@@ -47,22 +48,25 @@ impl App {
         {
             self.views.entry(document.id).or_default().run(command, session);
         }
+        if request == Request::Run(Command::ToggleTheme) {
+            // The theme of the command line gives way to the one chosen in the window.
+            if let Some(theme) = self.theme.take() {
+                self.workspace.settings.theme = theme;
+            }
+        }
         self.workspace.handle(request);
     }
 
-    /// `--step N` selects once there is a step N.
+    /// `--step N` selects in the first file once it has a step N.
     fn select_first_step(&mut self) {
-        if let Some(number) = self.first_step
-            && self
-                .workspace
-                .documents()
-                .first()
-                .and_then(|document| document.session())
-                .is_some_and(|session| session.step(number).is_some())
-        {
+        let Some(number) = self.first_step else { return };
+        let Some(document) = self.workspace.active().filter(|_| self.workspace.active_index() == 0) else { return };
+        if document.session().is_some_and(|session| session.step(number).is_some()) {
             self.first_step = None;
             self.workspace.handle(Request::SelectStep(number));
             self.workspace.reveal += 1;
+        } else if document.is_whole() {
+            self.first_step = None;
         }
     }
 
@@ -83,7 +87,7 @@ impl App {
 
     /// Makes the window be what the workspace says: theme, size, title, clipboard, open or closed.
     fn settle(&mut self, context: &Context) {
-        let preference = match self.workspace.settings.theme {
+        let preference = match self.theme.unwrap_or(self.workspace.settings.theme) {
             Theme::Dark => ThemePreference::Dark,
             Theme::Light => ThemePreference::Light,
             Theme::System => ThemePreference::System,

@@ -36,6 +36,8 @@ pub struct App {
     /// The step to select once the first document is open.
     first_step: Option<u32>,
     screenshot: Option<Screenshot>,
+    /// Shown instead of the remembered one.
+    theme: Option<Theme>,
 }
 
 /// What the window is opened with.
@@ -79,6 +81,7 @@ impl App {
             title: String::new(),
             first_step,
             screenshot: None,
+            theme: None,
         }
     }
 
@@ -96,6 +99,10 @@ impl eframe::App for App {
 
     fn ui(&mut self, ui: &mut egui::Ui, _: &mut eframe::Frame) {
         App::ui(self, ui);
+    }
+
+    fn on_exit(&mut self, _: Option<&eframe::glow::Context>) {
+        self.workspace.save_settings_and_wait();
     }
 }
 
@@ -124,9 +131,7 @@ pub fn open_window(options: WindowOptions) -> Result<(), String> {
         };
         let mut app = App::new(&context, surroundings, &options.paths, options.step);
         app.screenshot = options.screenshot.clone().map(Screenshot::new);
-        if let Some(theme) = options.theme {
-            app.workspace.settings.theme = theme;
-        }
+        app.theme = options.theme;
         Ok(Box::new(app))
     };
     eframe::run_native("stepline", native, Box::new(create)).map_err(|error| no_window(&error))

@@ -47,7 +47,7 @@ impl<'s, 'a> Draw<'s, 'a> {
     pub fn new(scene: &Scene<'a>, table: &'s Table, texts: &'s mut Texts) -> Self {
         let (theme, document, session) = (scene.theme, scene.document, scene.session);
         let owner = |event: Option<usize>| event.map(|event| table.owner(event));
-        let selected = owner(document.selected_event);
+        let selected = owner(document.selected_event());
         let current = owner(document.player.as_ref().and_then(Player::current));
         Self { theme, document, session, table, texts, requests: Vec::new(), selected, current }
     }

@@ -203,7 +203,7 @@ impl Draw<'_, '_> {
     pub fn group(&mut self, ui: &mut Ui, start: usize, end: usize) {
         let Some(first) = self.event(start) else { return };
         let fold = Part::Events.of(first.place);
-        let selected = self.document.selected_event.is_some_and(|event| (start..end).contains(&event));
+        let selected = self.document.selected_event().is_some_and(|event| (start..end).contains(&event));
         let open = self.document.is_expanded(fold) || selected;
         let (one, many) = if first.kind == EventKind::Retry { ("retry", "retries") } else { ("notice", "notices") };
         let count = words::count((end - start) as u64, one, many);

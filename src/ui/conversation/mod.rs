@@ -84,7 +84,7 @@ fn selects(request: &Request, session: &Session) -> Option<(Option<u32>, Option<
 fn rebuild(scene: &Scene<'_>, state: &mut ConversationState) {
     let document = scene.document;
     let first = scene.session.steps.first().map_or(0, |step| step.events.start);
-    let selected_before = document.selected_event.is_some_and(|event| event < first);
+    let selected_before = document.selected_event().is_some_and(|event| event < first);
     let built = Built {
         document: document.id,
         generation: document.generation,
@@ -101,7 +101,7 @@ fn rebuild(scene: &Scene<'_>, state: &mut ConversationState) {
 /// Brings what was selected elsewhere into view.
 fn reveal(scene: &Scene<'_>, state: &mut ConversationState) {
     let step = scene.document.selected_step().map(|step| step.number);
-    let event = scene.document.selected_event;
+    let event = scene.document.selected_event();
     let now = (scene.reveal, step, event);
     let before = state.revealed.replace(now);
     if before == Some(now) {

@@ -20,7 +20,7 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>) {
                 ui.label(RichText::new("Nothing is selected").color(scene.theme.weak));
                 return;
             };
-            let event = scene.document.selected_event.and_then(|index| scene.session.events.get(index));
+            let event = scene.document.selected_event().and_then(|index| scene.session.events.get(index));
             if let Some(event) = event {
                 fields::event(ui, scene, event);
                 separator(ui, scene);

@@ -129,7 +129,7 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut TimelineState) {
     state.playhead_x = playhead(scene, chart).map(|position| chart.plot().x(position));
     let sight = Sight {
         step,
-        event: scene.document.selected_event,
+        event: scene.document.selected_event(),
         playhead_x: state.playhead_x,
         unplayed: unplayed(scene, chart),
         hovered,
@@ -146,7 +146,7 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut TimelineState) {
 fn followed(scene: &Scene<'_>) -> Followed {
     let document = scene.document;
     let played = document.player.as_ref().map(|player| player.position());
-    (scene.reveal, document.selected_step().map(|step| step.number), document.selected_event, played)
+    (scene.reveal, document.selected_step().map(|step| step.number), document.selected_event(), played)
 }
 
 /// Where the playhead is: at the event played last, else at the selected event, else where the selected step starts.
@@ -154,7 +154,7 @@ fn playhead(scene: &Scene<'_>, chart: &Chart) -> Option<f64> {
     let document = scene.document;
     let event = match &document.player {
         Some(player) => Some(player.current().unwrap_or(player.range.start)),
-        None => document.selected_event,
+        None => document.selected_event(),
     };
     let event = event.filter(|event| *event < chart.axis.event_count()).map(|event| chart.axis.position(event));
     event.or_else(|| {

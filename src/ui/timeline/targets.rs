@@ -89,7 +89,8 @@ fn carry_out(scene: &mut Scene<'_>, chart: &mut Chart, act: Act) {
             if !chart.zoom_to(start, end) {
                 // No zoom tells them apart: one click after the other goes through them.
                 let listed = chart.marks.lane(lane);
-                let after = scene.document.selected_event.filter(|event| events.contains(event)).map(|event| event + 1);
+                let after =
+                    scene.document.selected_event().filter(|event| events.contains(event)).map(|event| event + 1);
                 let next = listed.partition_point(|event| (*event as usize) < after.unwrap_or(events.start));
                 let next = listed.get(next).map(|event| *event as usize).filter(|event| events.contains(event));
                 scene.ask(Request::SelectEvent(next.unwrap_or(events.start)));

@@ -16,7 +16,6 @@ use crate::model::{
 use crate::store::{ReadError, SourceFile, Span};
 use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::{Document, DocumentId, State};
-use crate::workspace::jobs::cancel_flag;
 use crate::workspace::text::EventText;
 
 pub struct Fake {
@@ -208,7 +207,7 @@ impl Draft {
     /// The document, with all texts read or none.
     pub fn document(self, read: bool) -> Document {
         let recording: Arc<dyn Recording> = Arc::new(self.fake);
-        let mut document = Document::new(DocumentId(1), "/tmp/cart.jsonl".into(), cancel_flag());
+        let mut document = Document::new(DocumentId(1), "/tmp/cart.jsonl".into());
         document.set_recording(Arc::clone(&recording));
         document.state = State::Whole;
         if read {

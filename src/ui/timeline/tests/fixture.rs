@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use egui::Vec2;
 use egui_kittest::Harness;
@@ -248,7 +247,7 @@ pub struct App {
 
 impl App {
     pub fn new(session: Session) -> Self {
-        let mut document = Document::new(DocumentId(1), PathBuf::from("s.jsonl"), Arc::new(AtomicBool::new(false)));
+        let mut document = Document::new(DocumentId(1), PathBuf::from("s.jsonl"));
         let session = Arc::new(Fake(session));
         document.set_recording(session.clone());
         document.select_step(1);
