@@ -31,13 +31,17 @@ pub struct ForkReceipt {
     pub warnings: Vec<String>,
 }
 
-/// Plans the fork at `cut`. It goes to `out`, or beside the original under a name that no file has.
+/// Plans the fork at `cut`. It goes to `out`, into `out` where that is a folder, or beside the original, under a name that
+/// no file has.
 pub fn plan_fork(recording: &dyn Recording, cut: Cut, out: Option<&Path>) -> Result<ForkPlan, ActionError> {
     let fork = recording.fork(cut)?;
     let session = recording.session();
+    // Beside the file itself, not beside a link to it: that is where its agent looks.
+    let source = session.source.canonicalize().unwrap_or_else(|_| session.source.clone());
     let path = match out {
+        Some(folder) if folder.is_dir() => free_name(&folder.join(&fork.file_name)),
         Some(path) => path.to_owned(),
-        None => free_name(&session.source.with_file_name(&fork.file_name)),
+        None => free_name(&source.with_file_name(&fork.file_name)),
     };
     let resume_command = recording.resume_command(&fork.session_id, &path);
     let (Cut::After(from_step) | Cut::Before(from_step)) = cut;

@@ -83,6 +83,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let named = arguments.first().and_then(|first| first.to_str());
     let command = named.and_then(|name| CommandName::ALL.iter().find(|(other, _)| *other == name));
+    if let Some(later @ ("diff" | "export")) = named {
+        return Err(CliError::Usage(format!("{later} is not in this version; see stepline --help")));
+    }
     let rest = arguments.get(usize::from(command.is_some())..).unwrap_or_default().to_vec();
     let usage = |error: lexopt::Error| CliError::Usage(format!("{error}; see stepline --help"));
     let allowed = allowed(command.map(|(_, command)| *command));
@@ -166,6 +169,8 @@ mod tests {
         assert_eq!(sentence, "steps has no option --stop; see stepline --help");
         let Err(CliError::Usage(sentence)) = parsed("undo receipt --preview") else { panic!("refused") };
         assert_eq!(sentence, "undo has no option --preview; see stepline --help");
+        let Err(CliError::Usage(sentence)) = parsed("diff a b") else { panic!("refused") };
+        assert_eq!(sentence, "diff is not in this version; see stepline --help");
         let Ok(Invocation::Command(_, options)) = parsed("steps") else { panic!("parsed") };
         let Err(CliError::Usage(sentence)) = options.only_path("SOURCE") else { panic!("refused") };
         assert_eq!(sentence, "SOURCE is missing; see stepline --help");

@@ -36,7 +36,11 @@ pub fn open_path(source: &Path, session: Option<&str>) -> Result<Opened, CliErro
     }
     let spool = if is_input(source) { Some(spool_input()?) } else { None };
     let path = spool.as_ref().map_or(source, |spool| spool.path());
-    let recording = formats::open(path, &Patient).map_err(unreadable)?;
+    let recording = formats::open(path, &Patient).map_err(|error| match &spool {
+        // The copy of standard input is nothing that its user knows of.
+        Some(spool) => CliError::Unreadable(error.to_string().replace(&*spool.path().to_string_lossy(), "-")),
+        None => CliError::Unreadable(error.to_string()),
+    })?;
     if let Some(wanted) = session
         && !is_named(&*recording, source, wanted)
     {
@@ -60,13 +64,10 @@ fn only_session_of(folder: &Path, session: Option<&str>) -> Result<Arc<dyn Recor
     let folder = folder.display();
     match (only, list.as_slice(), session) {
         (Some(recording), [_], _) => Ok(recording),
-        (None, _, Some(wanted)) => Err(CliError::Usage(format!("no session {wanted}: {folder}"))),
-        (None, _, None) => Err(CliError::Unreadable(format!(
-            "no sessions found: looked for Claude Code transcripts and Outpost journals: {folder}"
-        ))),
+        (None, ..) => Err(CliError::Usage(format!("no session {}: {folder}", session.unwrap_or_default()))),
         _ => {
             let list = list.join("\n");
-            let sentence = "several sessions; choose one with --session and its id or its file's name";
+            let sentence = "several sessions; choose one with --session ID (its id, or its file's name)";
             Err(CliError::Usage(format!("{sentence}:\n{list}\n{folder}")))
         }
     }
@@ -82,6 +83,11 @@ pub fn for_each_session(
     if !source.is_dir() {
         return visit(open_path(source, session)?.recording);
     }
+    let mut any = false;
+    let mut visit = |recording| {
+        any = true;
+        visit(recording)
+    };
     for file in formats::files_below(source) {
         match formats::open(&file, &Patient) {
             Ok(recording) if session.is_none_or(|wanted| is_named(&*recording, &file, wanted)) => visit(recording)?,
@@ -90,7 +96,13 @@ pub fn for_each_session(
             Err(error) => eprintln!("stepline: {}", print::harmless(&error.to_string())),
         }
     }
-    Ok(())
+    if any || session.is_some() {
+        return Ok(());
+    }
+    // A folder that may not be looked into seems empty; it is not the same.
+    std::fs::read_dir(source).map_err(|error| CliError::Unreadable(format!("{error}: {}", source.display())))?;
+    let looked_for = "no sessions found: looked for Claude Code transcripts and Outpost journals";
+    Err(CliError::Unreadable(format!("{looked_for}: {}", source.display())))
 }
 
 /// Forks of a journal keep its id: a file's name, with or without its ending, names a session too.
@@ -118,8 +130,4 @@ fn spool_input() -> Result<tempfile::NamedTempFile, CliError> {
         return Err(CliError::Unreadable("standard input is longer than 4 GiB; save it to a file first".to_owned()));
     }
     Ok(spool)
-}
-
-fn unreadable(error: OpenError) -> CliError {
-    CliError::Unreadable(error.to_string())
 }

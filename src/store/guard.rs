@@ -14,7 +14,7 @@ const QUIET_TIME: Duration = Duration::from_millis(300);
 /// Why a file may not be written now.
 #[derive(Debug, thiserror::Error)]
 pub enum Busy {
-    #[error("the file has changed since it was opened ({change}); open it again: {path}")]
+    #[error("the file has changed since then ({change}); what came since would be lost: {path}")]
     Changed { change: String, path: PathBuf },
     #[error("process {pid} ({name}) has the file open for writing; end it first: {path}")]
     Writer { pid: u32, name: String, path: PathBuf },

@@ -206,7 +206,8 @@ fn load(path: &Path) -> Result<Receipt, ReceiptError> {
         return Err(refuse("too long".into()));
     }
     let bytes = source.read_at(0, usize::try_from(source.len()).unwrap_or(0))?;
-    let mut receipt: Receipt = serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
+    let mut receipt: Receipt =
+        serde_json::from_slice(&bytes).map_err(|_| refuse("it has not the fields of one".into()))?;
     if receipt.version != 1 {
         return Err(refuse(format!("version {}", receipt.version)));
     }

@@ -70,6 +70,8 @@ pub struct Document {
     pub player: Option<Player>,
     /// Reverts of this file that can be undone, newest first, as `(path of the receipt, step number)`.
     pub receipts: Vec<(PathBuf, u32)>,
+    /// The file could not be read any more when it was last looked at; what is shown was read before.
+    pub gone: bool,
     /// The reading that is going on, by the flag that calls it off. One file is read once at a time.
     pub(super) reading: Option<Arc<AtomicBool>>,
     /// The file changed while it was being read: it is read once more.
@@ -102,6 +104,7 @@ impl Document {
             bodies: Bodies::default(),
             player: None,
             receipts: Vec::new(),
+            gone: false,
             reading: None,
             changed_meanwhile: false,
             action: None,
@@ -148,6 +151,11 @@ impl Document {
             self.selected_id = id;
             self.selected_event = None;
         }
+    }
+
+    /// Selects this step once it has been read, or the last one there is.
+    pub fn want_step(&mut self, number: u32) {
+        (self.selected, self.selected_id, self.selected_event) = (Some(number), None, None);
     }
 
     /// Selects an event and the step it belongs to.

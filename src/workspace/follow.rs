@@ -27,6 +27,8 @@ struct Follow {
     /// Grows each time the document is followed from another state.
     number: u64,
     path: PathBuf,
+    /// It was not there at the last look.
+    gone: bool,
     read: Identity,
     last: Option<Identity>,
     restless: u32,
@@ -71,7 +73,7 @@ impl Followed {
     pub fn follow(&self, document: DocumentId, path: PathBuf, read: Identity) {
         let mut files = self.lock();
         let number = files.get(&document).map_or(0, |follow| follow.number + 1);
-        files.insert(document, Follow { number, path, last: None, read, restless: 0 });
+        files.insert(document, Follow { number, path, gone: false, last: None, read, restless: 0 });
     }
 
     pub fn forget(&self, document: DocumentId) {
@@ -80,9 +82,13 @@ impl Followed {
 }
 
 impl Follow {
-    /// True, once, when the file is another one than was read and has come to rest (or will not).
+    /// True, once, when the file is another one than was read and has come to rest (or will not), when it is gone, and
+    /// when it is back.
     fn look(&mut self) -> bool {
-        let Ok(metadata) = std::fs::metadata(&self.path) else { return false };
+        let Ok(metadata) = std::fs::metadata(&self.path) else { return !std::mem::replace(&mut self.gone, true) };
+        if std::mem::take(&mut self.gone) {
+            return true;
+        }
         // Most looks end here, without opening the file.
         if metadata.len() == self.read.len && self.last.is_none() && !Self::touched(&metadata, &self.read) {
             return false;

@@ -131,6 +131,7 @@ impl Workspace {
                 let identity = recording.files().first().map(|file| file.identity().clone());
                 document.set_recording(recording);
                 document.state = State::Whole;
+                document.gone = false;
                 if let Some(identity) = identity {
                     self.followed.follow(id, path.clone(), identity);
                 }
@@ -140,7 +141,10 @@ impl Workspace {
                 }
             }
             // What was read before is still there to be looked at.
-            Err(sentence) if was_open => self.notice(Level::Warning, format!("Not read again: {sentence}"), None),
+            Err(sentence) if was_open => {
+                document.gone = true;
+                self.notice(Level::Warning, format!("Not read again: {sentence}"), None);
+            }
             Err(sentence) => document.state = State::Failed(sentence),
         }
         if again {
@@ -195,6 +199,9 @@ impl Workspace {
                     self.notice(Level::Warning, warning.clone(), None);
                 }
                 self.open(&receipt.path);
+                if let Some(document) = self.active_mut() {
+                    document.want_step(receipt.steps);
+                }
                 self.dialog = Some(Dialog::Forked(receipt));
             }
             Err(failure) => self.failed("Fork", failure),
@@ -219,6 +226,9 @@ impl Workspace {
             Ok(receipt) => {
                 let text = format!("Step {} and everything after it is back, byte for byte", receipt.step_number);
                 self.notice(Level::Done, text, None);
+                if let Some(document) = self.document_mut(id) {
+                    document.want_step(receipt.step_number);
+                }
                 self.read_again(id);
             }
             Err(failure) => self.failed("Undo", failure),

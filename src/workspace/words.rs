@@ -22,7 +22,7 @@ fn fact(fact: &Fact) -> String {
             QuestionState::Pending => "not answered".into(),
         }),
         Fact::Approval { decision, by, reason, waited_ms, .. } => {
-            let by = by.as_deref().map(|by| format!(" by {}", if by == "user" { "you" } else { by }));
+            let by = by.as_deref().map(|by| format!(" by {}", if by == "user" { "the user" } else { by }));
             let by = by.unwrap_or_default();
             parts.push(match decision {
                 Decision::Granted => format!("approved{by}"),
@@ -147,7 +147,7 @@ mod tests {
             reason: Some("keep the build".into()),
             waited_ms: Some(6_200),
         };
-        assert_eq!(marker(&Marker::recorded(approval, None)), "denied by you · “keep the build” · waited 6.2 s");
+        assert_eq!(marker(&Marker::recorded(approval, None)), "denied by the user · “keep the build” · waited 6.2 s");
         let fallback = Fact::Fallback {
             from: Some("a".into()),
             to: Some("b".into()),

@@ -7,7 +7,7 @@ use egui::{Context, ThemePreference, ViewportCommand};
 use super::{App, keys};
 use crate::store::now;
 use crate::workspace::settings::Theme;
-use crate::workspace::{Command, Request, Workspace};
+use crate::workspace::{Command, Dialog, Request, Workspace};
 
 /// Messages are taken in for at most this long a frame.
 const DRAIN_BUDGET: Duration = Duration::from_millis(4);
@@ -122,6 +122,9 @@ impl App {
 /// What the window is called: the step that is selected and the file, so that a task list and a screen reader say both.
 fn title(workspace: &Workspace) -> String {
     let Some(document) = workspace.active() else { return "Stepline".to_owned() };
+    if let Some(Dialog::Revert { step_number, plan: Some(_), .. }) = &workspace.dialog {
+        return format!("Revert step {step_number}? · {} · Stepline", document.name());
+    }
     let step = document.selected_step().zip(document.session());
     let step = step.map(|(step, session)| format!("Step {} of {} · ", step.number, session.steps.len()));
     format!("{}{} · Stepline", step.unwrap_or_default(), document.name())
