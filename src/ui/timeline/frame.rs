@@ -7,7 +7,8 @@ use super::layout::{Cut, Layout, MARK_HALF_PX, Mark};
 
 /// Width of the words left of the lanes.
 pub const GUTTER_PX: f32 = 112.0;
-const RIGHT_PX: f32 = 16.0;
+/// Room for a cluster that begins at the right end: it is seen whole.
+const RIGHT_PX: f32 = 46.0;
 const DENSITY_PX: f32 = 22.0;
 const STEPS_PX: f32 = 32.0;
 const LANE_PX: f32 = 22.0;

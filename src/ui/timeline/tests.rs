@@ -86,7 +86,7 @@ fn a_click_on_a_cluster_shows_its_marks_apart() {
     harness.get_by_label_contains("5 approved").click();
     harness.run();
     assert!(harness.state().requests.is_empty());
-    assert_eq!(harness.query_all_by_label("approval, approved by you, step 18").count(), 5);
+    assert_eq!(harness.query_all_by_label("approval, approved by the user, step 18").count(), 5);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::layout::{Layout, Mark};
 use crate::model::{Event, Marker, Session, Step, Timestamp, clock, duration_words};
 use crate::ui::widgets::time_axis::Gap;
 use crate::ui::words;
+use crate::workspace::text::one_line;
 
 /// Characters of a text from a file that a tooltip shows, and that a screen reader is given.
 const TOOLTIP_CHARS: usize = 300;
@@ -18,15 +19,6 @@ const NAME_CHARS: usize = 120;
 pub struct Tip {
     pub title: String,
     pub lines: Vec<String>,
-}
-
-/// The start of a text, as one line.
-fn cut(text: &str, chars: usize) -> String {
-    let mut line: String = text.chars().take(chars).map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
-    if text.chars().nth(chars).is_some() {
-        line.push('…');
-    }
-    line
 }
 
 fn time(at: Option<Timestamp>) -> Option<String> {
@@ -76,7 +68,7 @@ pub fn mark_name(session: &Session, marks: &Marks, lane: Lane, mark: &Mark) -> S
     let step = step_words(session, &mark.events).unwrap_or_default();
     match marked(session, mark.events.start) {
         Some((_, marker)) if mark.count == 1 => {
-            format!("{}, {}, {step}", marker.kind().word(), cut(&words::marker(marker), NAME_CHARS))
+            format!("{}, {}, {step}", marker.kind().word(), one_line(&words::marker(marker), NAME_CHARS))
         }
         _ => format!("{}, {step}", counts(marks, lane, &mark.events)),
     }
@@ -89,10 +81,10 @@ pub fn mark_tip(session: &Session, marks: &Marks, lane: Lane, mark: &Mark) -> Ti
         let said = words::marker(marker);
         let mut lines = Vec::new();
         if !event.label.is_empty() && !said.contains(&*event.label) {
-            lines.push(cut(&event.label, TOOLTIP_CHARS));
+            lines.push(one_line(&event.label, TOOLTIP_CHARS));
         }
         lines.push(joined([Some(marker.kind().word().to_owned()), step, time(marker.at.or(event.at))]));
-        return Tip { title: cut(&said, TOOLTIP_CHARS), lines };
+        return Tip { title: one_line(&said, TOOLTIP_CHARS), lines };
     }
     let last = session.events.get(mark.events.end.saturating_sub(1)).and_then(|event| event.at);
     let times = time(event.at).zip(time(last)).map(|(first, last)| format!("{first} to {last}"));
@@ -105,7 +97,7 @@ pub fn step_name(step: &Step) -> String {
     let parts = [
         Some(format!("step {}", step.number)),
         Some(step.kind.word().to_owned()),
-        (!step.summary.is_empty()).then(|| cut(&step.summary, NAME_CHARS)),
+        (!step.summary.is_empty()).then(|| one_line(&step.summary, NAME_CHARS)),
         time(step.at),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -123,7 +115,7 @@ pub fn step_tip(session: &Session, marks: &Marks, step: &Step) -> Tip {
     if !marked.is_empty() {
         lines.push(marked.join(", "));
     }
-    Tip { title: format!("{}  {}", step.number, cut(&step.summary, TOOLTIP_CHARS)), lines }
+    Tip { title: format!("{}  {}", step.number, one_line(&step.summary, TOOLTIP_CHARS)), lines }
 }
 
 /// Name of a bar of several steps.

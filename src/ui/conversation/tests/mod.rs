@@ -206,7 +206,7 @@ fn thinking_is_one_line_until_it_is_opened() {
 fn a_denied_call_says_by_whom_and_is_not_called_failed() {
     let mut harness = harness(cart());
     select(&mut harness, 2);
-    harness.get_by_label("denied by you · “keep the build”");
+    harness.get_by_label("denied by the user · “keep the build”");
     harness.get_by_label("tool call Bash, denied: rm -rf build");
     assert!(harness.query_by_label_contains("doesn't want to proceed").is_none());
     harness.get_by_label("Show the result of exec rm -rf build").click();
