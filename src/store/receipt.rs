@@ -166,9 +166,13 @@ pub fn find_receipts(path: &Path) -> Vec<(PathBuf, Receipt)> {
 /// Gives the file a second name, or copies it where a file cannot have two. Never over a file that is there.
 fn keep(path: &Path, backup: &Path) -> io::Result<()> {
     match fs::hard_link(path, backup) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {}
-        linked => return linked,
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => copy(path, backup),
+        linked => linked,
     }
+}
+
+/// Copies a file with its time and permissions. Never over a file that is there.
+fn copy(path: &Path, backup: &Path) -> io::Result<()> {
     let old = fs::metadata(path)?;
     let mut source = fs::File::open(path)?;
     let mut copy = fs::File::create_new(backup)?;
@@ -232,4 +236,121 @@ fn save(receipt: &Receipt, path: &Path) -> Result<(), ReadError> {
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> ReadError {
     move |source| ReadError::Io { source, path: path.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_796_000_000_000);
+
+    fn file(content: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.jsonl");
+        fs::write(&path, content).unwrap();
+        (folder, path)
+    }
+
+    /// The first `keep` bytes of a file, as a revert of it.
+    fn shortened(path: &Path, keep: u64) -> Rewrite {
+        let mut rewrite = Rewrite::new(Arc::new(SourceFile::open(path).unwrap()));
+        rewrite.copy(0, keep);
+        rewrite
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_revert_leaves_a_backup_and_a_receipt_and_undo_leaves_the_receipt() {
+        let (folder, path) = file("one\ntwo\n");
+        let (receipt, receipt_path) = revert_file(&shortened(&path, 4), 2, NOW, Watch::none()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
+        assert_eq!(fs::read_to_string(&receipt.backup).unwrap(), "one\ntwo\n");
+        assert_eq!(find_receipts(&path), [(receipt_path.clone(), receipt)]);
+        undo(&receipt_path, NOW).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+        assert_eq!(find_receipts(&path), []);
+        assert_eq!(names(folder.path()).len(), 2);
+        assert!(matches!(undo(&receipt_path, NOW), Err(ReceiptError::Undone { .. })));
+    }
+
+    #[test]
+    fn what_is_appended_while_a_revert_is_written_is_not_lost() {
+        let (folder, path) = file("one\ntwo\n");
+        let rewrite = shortened(&path, 4);
+        // The last call of `progress` comes when all is written and only the rename is left.
+        let appended = AtomicBool::new(false);
+        let never = AtomicBool::new(false);
+        let progress = |done: u64, total: u64| {
+            if done == total && !appended.swap(true, Ordering::Relaxed) {
+                fs::write(&path, "one\ntwo\nthree\n").unwrap();
+            }
+        };
+        let result = revert_file(&rewrite, 2, NOW, Watch::new(&never, &progress));
+        assert!(matches!(result, Err(ReceiptError::Busy(Busy::Changed { .. }))), "{result:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
+        assert_eq!(names(folder.path()), ["session.jsonl"], "nothing is left behind");
+    }
+
+    #[test]
+    fn a_cancelled_revert_leaves_nothing_behind() {
+        let (folder, path) = file("one\ntwo\n");
+        let cancelled = AtomicBool::new(true);
+        let result = revert_file(&shortened(&path, 4), 2, NOW, Watch::new(&cancelled, &|_, _| {}));
+        assert!(matches!(result, Err(ReceiptError::Read(ReadError::Cancelled(_)))), "{result:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+        assert_eq!(names(folder.path()), ["session.jsonl"]);
+    }
+
+    #[test]
+    fn a_locked_file_is_refused() {
+        let (_folder, path) = file("one\ntwo\n");
+        let rewrite = shortened(&path, 4);
+        let holder = fs::File::open(&path).unwrap();
+        holder.lock().unwrap();
+        let result = revert_file(&rewrite, 2, NOW, Watch::none());
+        assert!(matches!(result, Err(ReceiptError::Busy(Busy::Locked { .. }))), "{result:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+    }
+
+    #[test]
+    fn an_undo_whose_note_was_not_written_is_known_as_done() {
+        let (_folder, path) = file("one\ntwo\n");
+        let (receipt, receipt_path) = revert_file(&shortened(&path, 4), 2, NOW, Watch::none()).unwrap();
+        fs::rename(&receipt.backup, &path).unwrap();
+        assert!(matches!(undo(&receipt_path, NOW), Err(ReceiptError::Undone { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+    }
+
+    #[test]
+    fn a_copy_serves_where_a_file_cannot_have_two_names() {
+        let (folder, path) = file("one\ntwo\n");
+        let taken = folder.path().join("taken");
+        fs::write(&taken, "mine").unwrap();
+        assert!(keep(&path, &taken).is_err() && copy(&path, &taken).is_err());
+        assert_eq!(fs::read_to_string(&taken).unwrap(), "mine", "never over a file");
+        let backup = folder.path().join("backup");
+        copy(&path, &backup).unwrap();
+        assert_eq!(Identity::at(&backup).unwrap(), Identity::at(&path).unwrap(), "with its time");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_backup_that_is_a_link_is_not_followed() {
+        let (folder, path) = file("one\ntwo\n");
+        let (receipt, receipt_path) = revert_file(&shortened(&path, 4), 2, NOW, Watch::none()).unwrap();
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&receipt.backup, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &receipt.backup).unwrap();
+        assert!(matches!(undo(&receipt_path, NOW), Err(ReceiptError::NoBackup { .. })));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
+    }
 }

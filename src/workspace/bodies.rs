@@ -85,3 +85,24 @@ impl Slot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_budget_holds_and_the_newest_stays_whatever_its_size() {
+        let mut bodies = Bodies::default();
+        let text = |bytes: usize| Slot::Ready(Arc::new(EventText::plain(&"x".repeat(bytes))));
+        bodies.put(TextKey::Event(0), text(BUDGET_BYTES / 2));
+        bodies.put(TextKey::Event(1), text(BUDGET_BYTES / 2));
+        bodies.put(TextKey::Event(2), text(BUDGET_BYTES / 2));
+        assert!(bodies.get(TextKey::Event(0)).is_none(), "the first to come is the first to go");
+        assert!(bodies.get(TextKey::Event(2)).is_some());
+        bodies.put(TextKey::Event(3), text(2 * BUDGET_BYTES));
+        assert!(bodies.get(TextKey::Event(3)).is_some());
+        assert!(bodies.get(TextKey::Event(2)).is_none());
+        bodies.clear();
+        assert!(bodies.get(TextKey::Event(3)).is_none());
+    }
+}

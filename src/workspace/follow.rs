@@ -119,3 +119,46 @@ impl Follow {
             .is_none_or(|age| u64::try_from(age.as_nanos()) != Ok(read.modified_ns))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_said_once_it_has_come_to_rest_a_loss_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.jsonl");
+        std::fs::write(&path, "one\n").unwrap();
+        let followed = Followed::default();
+        let id = DocumentId(7);
+        followed.follow(id, path.clone(), Identity::at(&path).unwrap());
+        assert_eq!(followed.look(), []);
+        std::fs::write(&path, "one\ntwo\n").unwrap();
+        assert_eq!(followed.look(), [], "it may still be being written");
+        assert_eq!(followed.look(), [id]);
+        assert_eq!(followed.look(), [], "said once");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(followed.look(), [id]);
+        assert_eq!(followed.look(), []);
+        std::fs::write(&path, "one\ntwo\n").unwrap();
+        assert_eq!(followed.look(), [id], "it is back");
+        followed.forget(id);
+        std::fs::write(&path, "other\n").unwrap();
+        assert_eq!(followed.look(), []);
+    }
+
+    #[test]
+    fn a_file_that_never_rests_is_read_now_and_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("session.jsonl");
+        std::fs::write(&path, "0\n").unwrap();
+        let followed = Followed::default();
+        followed.follow(DocumentId(1), path.clone(), Identity::at(&path).unwrap());
+        let mut said = 0;
+        for number in 1..=10 {
+            std::fs::write(&path, "x".repeat(number * 10)).unwrap();
+            said += followed.look().len();
+        }
+        assert_eq!(said, 2, "each fifth look");
+    }
+}

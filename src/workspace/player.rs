@@ -166,3 +166,102 @@ impl Player {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Decision, EventKind, Fact, Marker, NodeId, Place, Timestamp};
+
+    fn event(at_ms: Option<i64>, fact: Option<Fact>) -> Event {
+        Event {
+            kind: EventKind::Text,
+            node: NodeId::Number(0),
+            at: at_ms.map(Timestamp),
+            duration_ms: None,
+            place: Place { file: 0, record: 0, block: 0 },
+            label: "".into(),
+            text_bytes: 0,
+            tool: None,
+            marker: fact.map(|fact| Box::new(Marker::recorded(fact, None))),
+            folded: false,
+        }
+    }
+
+    fn approval(decision: Decision) -> Option<Fact> {
+        Some(Fact::Approval {
+            tool: "Bash".into(),
+            tool_call_id: None,
+            decision,
+            by: None,
+            reason: None,
+            waited_ms: None,
+        })
+    }
+
+    fn failure() -> Option<Fact> {
+        Some(Fact::Failure { code: None, message: "no".into() })
+    }
+
+    #[test]
+    fn events_come_at_their_recorded_distance_and_no_pause_is_longer_than_the_cap() {
+        let events = [event(Some(0), None), event(Some(500), None), event(Some(3_600_000), None)];
+        let mut player = Player::new(1, 0..3);
+        assert_eq!(player.advance(0.0, &events), Played::Moved, "the first one at once");
+        assert_eq!(player.advance(499.0, &events), Played::Waiting);
+        assert_eq!(player.due_in_ms(&events), 1.0);
+        assert_eq!(player.advance(1.0, &events), Played::Moved);
+        assert_eq!(player.advance(LONGEST_PAUSE_MS - 1.0, &events), Played::Waiting);
+        assert_eq!(player.advance(1.0, &events), Played::Ended);
+        assert!(!player.playing);
+    }
+
+    #[test]
+    fn speed_shortens_what_is_waited() {
+        let events = [event(Some(0), None), event(Some(1_000), None), event(Some(2_000), None)];
+        let mut player = Player::new(1, 0..3);
+        (0..3).for_each(|_| player.faster());
+        assert_eq!(player.speed(), 8.0);
+        player.advance(0.0, &events);
+        assert_eq!(player.due_in_ms(&events), 125.0);
+        (0..20).for_each(|_| player.slower());
+        assert_eq!(player.speed(), 0.5);
+        (0..20).for_each(|_| player.faster());
+        assert_eq!(player.speed(), 64.0);
+    }
+
+    #[test]
+    fn it_stops_at_the_kinds_it_is_told_to_and_never_at_what_nobody_was_asked() {
+        let events = [
+            event(Some(0), None),
+            event(Some(1), approval(Decision::Auto)),
+            event(Some(2), failure()),
+            event(Some(3), approval(Decision::Granted)),
+            event(Some(4), None),
+        ];
+        let mut player = Player::new(1, 0..5);
+        player.stops.remove(&MarkerKind::Failure);
+        assert_eq!(player.advance(1_000.0, &events), Played::Stopped(MarkerKind::Approval));
+        assert_eq!((player.position(), player.current()), (4, Some(3)));
+        assert_eq!(player.advance(1_000.0, &events), Played::Waiting, "it holds until it is told to go on");
+        player.play_or_pause();
+        assert_eq!(player.advance(1_000.0, &events), Played::Ended);
+        player.play_or_pause();
+        assert_eq!((player.position(), player.playing), (0, true), "from the end it starts over");
+    }
+
+    #[test]
+    fn it_goes_on_by_event_step_and_marker() {
+        let events = [event(None, None), event(None, None), event(None, failure()), event(None, None)];
+        let mut player = Player::new(1, 0..4);
+        assert_eq!(player.next_event(), Played::Moved);
+        assert_eq!(player.next_step(Some(2)), Played::Moved);
+        assert_eq!(player.position(), 2);
+        assert_eq!(player.next_marker(&events), Played::Moved);
+        assert_eq!(player.current(), Some(2));
+        assert_eq!(player.next_marker(&events), Played::Ended);
+        assert_eq!(player.next_step(None), Played::Ended);
+        let mut empty = Player::new(1, 0..0);
+        assert_eq!(empty.advance(1.0, &[]), Played::Ended);
+        assert_eq!(empty.current(), None);
+    }
+}
