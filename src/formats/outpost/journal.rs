@@ -198,14 +198,24 @@ impl Journal {
             .filter(|index| notes.get(*index).is_some_and(|note| note.may_ask))
             .filter_map(|index| self.question(index))
             .collect();
-        // From the end, so that indices before an insertion stay.
-        for (at, event) in asked.into_iter().rev() {
-            self.session.events.insert(at, event);
-            for step in &mut self.session.steps {
-                step.events.start += usize::from(step.events.start >= at);
-                step.events.end += usize::from(step.events.end >= at);
-            }
+        if asked.is_empty() {
+            return;
         }
+        let places: Vec<usize> = asked.iter().map(|(at, _)| *at).collect();
+        let shifted = |index: usize| index + places.partition_point(|at| *at <= index);
+        for step in &mut self.session.steps {
+            step.events = shifted(step.events.start)..shifted(step.events.end);
+        }
+        // Both lists are in the order of the turns.
+        let events = std::mem::take(&mut self.session.events);
+        let merged = &mut self.session.events;
+        merged.reserve_exact(events.len() + asked.len());
+        let mut asked = asked.into_iter().peekable();
+        for (at, event) in events.into_iter().enumerate() {
+            merged.extend(asked.next_if(|(place, _)| *place == at).map(|(_, question)| question));
+            merged.push(event);
+        }
+        merged.extend(asked.map(|(_, question)| question));
     }
 
     /// The question that a turn ends with, and the index that its event gets.
