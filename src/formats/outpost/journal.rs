@@ -240,7 +240,7 @@ impl Journal {
             at: text.at,
             duration_ms: None,
             place: Place { block: Place::EXTRA, ..text.place },
-            label: super::labels::one_line(&question.question),
+            label: super::labels::line(&question.question),
             text_bytes: u32::try_from(question.question.len()).unwrap_or(u32::MAX),
             tool: None,
             marker: Some(Box::new(Marker::recorded(
