@@ -33,7 +33,7 @@ pub struct ForkReceipt {
 
 /// Plans the fork at `cut`. It goes to `out`, or beside the original under a name that no file has.
 pub fn plan_fork(recording: &dyn Recording, cut: Cut, out: Option<&Path>) -> Result<ForkPlan, ActionError> {
-    let fork = recording.fork(cut)?;
+    let fork = recording.fork(cut, Watch::none())?;
     let session = recording.session();
     let path = match out {
         Some(path) => path.to_owned(),

@@ -79,7 +79,10 @@ pub fn open_all(options: &Options) -> Result<Vec<Arc<dyn Recording>>, CliError> 
 
 /// The sessions below a folder. A file of that name is taken before all are opened to look for an id.
 fn open_folder(folder: &Path, session: Option<&str>) -> Result<Vec<Arc<dyn Recording>>, CliError> {
-    let files = formats::files_below(folder);
+    let formats::FolderFiles { files, is_cut } = formats::files_below(folder);
+    if is_cut {
+        eprintln!("stepline: only the first {} files are looked at: {}", files.len(), folder.display());
+    }
     if let Some(wanted) = session
         && let Some(named) = files.iter().find(|file| file.file_stem().is_some_and(|stem| stem == wanted))
     {

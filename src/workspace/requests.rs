@@ -391,7 +391,7 @@ fn watched<T>(
 
 /// The session files of a folder that changed last, and how many it has in all.
 fn sessions_of_folder(folder: &Path) -> (Vec<PathBuf>, usize) {
-    let mut files = formats::files_below(folder);
+    let mut files = formats::files_below(folder).files;
     files.retain(|file| formats::recognises(file));
     files.sort_by_key(|file| std::cmp::Reverse(file.metadata().and_then(|metadata| metadata.modified()).ok()));
     let all = files.len();
