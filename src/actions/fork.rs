@@ -33,8 +33,13 @@ pub struct ForkReceipt {
 
 /// Plans the fork at `cut`. It goes to `out`, into `out` where that is a folder, or beside the original, under a name that
 /// no file has.
-pub fn plan_fork(recording: &dyn Recording, cut: Cut, out: Option<&Path>) -> Result<ForkPlan, ActionError> {
-    let fork = recording.fork(cut)?;
+pub fn plan_fork(
+    recording: &dyn Recording,
+    cut: Cut,
+    out: Option<&Path>,
+    watch: Watch<'_>,
+) -> Result<ForkPlan, ActionError> {
+    let fork = recording.fork(cut, watch)?;
     let session = recording.session();
     // Beside the file itself, not beside a link to it: that is where its agent looks.
     let source = session.source.canonicalize().unwrap_or_else(|_| session.source.clone());

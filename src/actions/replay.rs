@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::ActionError;
 use crate::formats::{Recording, Refusal, ReplayChanges, ReplayTurn};
 use crate::model::Usage;
+use crate::store::ReadError;
 
 /// Where a fresh run and the recording part.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub fn replay(
     from: u32,
     to: u32,
     divergences: &[Divergence],
-    emit: &mut dyn FnMut(Value) -> Result<(), crate::store::ReadError>,
+    emit: &mut dyn FnMut(Value) -> Result<(), ReadError>,
 ) -> Result<(), ActionError> {
     let session = recording.session();
     let steps = session.steps.len();
@@ -75,7 +76,7 @@ pub fn replay(
         for divergence in divergences.iter().filter(|divergence| divergence.turn == number) {
             emit(divergence.to_json())?;
         }
-        recording.replay(number, number, emit)?;
+        recording.replay(number, emit)?;
         if let Some(step) = session.step(number) {
             usage.add(&step.usage);
         }
@@ -89,29 +90,35 @@ pub fn replay(
 }
 
 /// The prompt that replay compares at a turn; `None` where it compares none.
-pub fn prompt_of_turn(recording: &dyn Recording, turn: u32) -> Option<String> {
-    let index = usize::try_from(turn).ok()?.checked_sub(1)?;
-    recording.replay_turns().get(index)?.prompt.clone()
+pub fn prompt_of_turn(recording: &dyn Recording, turn: u32) -> Result<Option<String>, ReadError> {
+    let turns = recording.replay_turns()?;
+    let index = usize::try_from(turn).ok().and_then(|turn| turn.checked_sub(1));
+    Ok(index.and_then(|index| turns.get(index)?.prompt.clone()))
 }
 
 /// Compares one prompt with the recorded prompt of a turn, exactly: no trimming.
-pub fn compare_prompt(recording: &dyn Recording, turn: u32, prompt: &str) -> Option<Divergence> {
+pub fn compare_prompt(recording: &dyn Recording, turn: u32, prompt: &str) -> Result<Option<Divergence>, ReadError> {
     let expected = prompt_of_turn(recording, turn)?;
-    (expected != prompt).then(|| Divergence {
+    Ok(expected.filter(|expected| expected != prompt).map(|expected| Divergence {
         turn,
         kind: DivergenceKind::Prompt,
         expected: Some(expected),
         actual: Some(prompt.to_owned()),
-    })
+    }))
 }
 
 /// Compares turns `from` to `to` of the recording with another run of the same work, turn by turn.
 ///
 /// A divergence is reported and the comparison goes on, as under Outpost's `warn`; only an exhausted recording ends it.
-pub fn compare(recording: &dyn Recording, other: &dyn Recording, from: u32, to: u32) -> Vec<Divergence> {
-    let expected = recording.replay_turns();
+pub fn compare(
+    recording: &dyn Recording,
+    other: &dyn Recording,
+    from: u32,
+    to: u32,
+) -> Result<Vec<Divergence>, ReadError> {
+    let expected = recording.replay_turns()?;
     let mut found = Vec::new();
-    for (turn, actual) in (1_u32..).zip(other.replay_turns()) {
+    for (turn, actual) in (1_u32..).zip(other.replay_turns()?) {
         if turn < from {
             continue;
         }
@@ -124,7 +131,7 @@ pub fn compare(recording: &dyn Recording, other: &dyn Recording, from: u32, to: 
         }
         compare_turn(turn, expected, &actual, &mut found);
     }
-    found
+    Ok(found)
 }
 
 fn compare_turn(turn: u32, expected: &ReplayTurn, actual: &ReplayTurn, found: &mut Vec<Divergence>) {

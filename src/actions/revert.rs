@@ -28,8 +28,8 @@ pub struct RevertReceipt {
 }
 
 /// Plans the revert of a step. Looks at the file for about a third of a second to tell whether it is being written.
-pub fn plan_revert(recording: &dyn Recording, step_number: u32) -> Result<RevertPlan, ActionError> {
-    let revert = recording.revert(step_number)?;
+pub fn plan_revert(recording: &dyn Recording, step_number: u32, watch: Watch<'_>) -> Result<RevertPlan, ActionError> {
+    let revert = recording.revert(step_number, watch)?;
     let session = recording.session();
     let source = revert.rewrite.source();
     let would_refuse = check_unchanged(source.path(), source.identity()).err().map(|busy| busy.to_string());

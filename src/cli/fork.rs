@@ -15,7 +15,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
         return Err(CliError::Usage("a fork from standard input needs --out PATH".to_owned()));
     }
     let cut = if options.before { Cut::Before(step) } else { Cut::After(step) };
-    let plan = plan_fork(&*opened.recording, cut, options.out.as_deref()).map_err(refused)?;
+    let plan = plan_fork(&*opened.recording, cut, options.out.as_deref(), Watch::none()).map_err(refused)?;
     let receipt = apply_fork(&plan, Watch::none()).map_err(refused)?;
     if options.json {
         return print::json(out, &shapes::fork(&receipt));

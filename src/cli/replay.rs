@@ -52,17 +52,18 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
 }
 
 fn divergences(options: &Options, recording: &dyn Recording, from: u32, to: u32) -> Result<Vec<Divergence>, CliError> {
+    let unreadable = |error: ReadError| CliError::Unreadable(error.to_string());
     let mut found = Vec::new();
     if let Some(path) = &options.prompt {
-        if prompt_of_turn(recording, from).is_none() {
+        if prompt_of_turn(recording, from).map_err(unreadable)?.is_none() {
             let sentence = format!("replay compares no prompt at turn {from}: it is taken as it comes");
             return Err(CliError::Refused(sentence));
         }
-        found.extend(compare_prompt(recording, from, &read_prompt(path)?));
+        found.extend(compare_prompt(recording, from, &read_prompt(path)?).map_err(unreadable)?);
     }
     if let Some(path) = &options.against {
         let other = source::open_path(path, None)?;
-        found.extend(compare(recording, &*other.recording, from, to));
+        found.extend(compare(recording, &*other.recording, from, to).map_err(unreadable)?);
     }
     found.sort_by_key(|divergence| divergence.turn);
     Ok(found)

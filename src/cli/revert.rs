@@ -22,7 +22,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
     if recording.session().step(step).is_none() {
         return Err(show::no_step(step, steps));
     }
-    let plan = match plan_revert(recording, step) {
+    let plan = match plan_revert(recording, step, Watch::none()) {
         Ok(plan) => plan,
         Err(ActionError::Refused(Refusal::Rule(reason))) if options.preview && options.json => {
             print::json(out, &refused_preview(recording, step, &reason))?;

@@ -88,7 +88,11 @@ pub fn for_each_session(
         any = true;
         visit(recording)
     };
-    for file in formats::files_below(source) {
+    let formats::FolderFiles { files, is_cut } = formats::files_below(source);
+    if is_cut {
+        eprintln!("stepline: only the first {} files are looked at: {}", files.len(), source.display());
+    }
+    for file in files {
         match formats::open(&file, &Patient) {
             Ok(recording) if session.is_none_or(|wanted| is_named(&*recording, &file, wanted)) => visit(recording)?,
             // Files of other kinds lie about in such folders.

@@ -1,38 +1,80 @@
 //! JSON as session files really hold it: cut off, doubled, not quite UTF-8, with half a surrogate pair.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::store::Span;
 
 /// A record's text made readable, and what had to be done for it.
 pub struct Readable<'a> {
     pub text: Cow<'a, str>,
     /// For the reading report; `None` when the bytes were fine.
     pub repair: Option<&'static str>,
+    /// How many bytes of the record lie before the text, and the bytes it was made of.
+    lead: usize,
+    inner: &'a [u8],
 }
 
 /// Makes UTF-8 of a record: NULs around it go, bytes that are no UTF-8 become U+FFFD.
 pub fn readable(bytes: &[u8]) -> Readable<'_> {
-    let inner = strip_nuls(bytes);
+    let range = inside_blanks(bytes);
+    let lead = range.start;
+    let inner = bytes.get(range).unwrap_or_default();
     let padded = inner.len() < bytes.len();
     match std::str::from_utf8(inner) {
         Ok(text) => Readable {
             text: Cow::Borrowed(text),
             repair: padded.then_some("NUL bytes beside the record were passed over"),
+            lead,
+            inner,
         },
         Err(_) => Readable {
             text: Cow::Owned(String::from_utf8_lossy(inner).into_owned()),
             repair: Some("bytes that are not UTF-8 were replaced"),
+            lead,
+            inner,
         },
     }
 }
 
-fn strip_nuls(bytes: &[u8]) -> &[u8] {
-    let blank = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
-    let start = bytes.iter().position(|byte| !blank(byte)).unwrap_or(bytes.len());
-    let end = bytes.iter().rposition(|byte| !blank(byte)).map_or(start, |last| last + 1);
-    bytes.get(start..end).unwrap_or_default()
+impl Readable<'_> {
+    /// Where `len` bytes of the text from `at` lie in the file, for the record that lies at `span`.
+    pub fn span(&self, span: Span, at: usize, len: usize) -> Span {
+        let (start, end) = match self.text {
+            Cow::Borrowed(_) => (at, at + len),
+            Cow::Owned(_) => (raw_offset(self.inner, at), raw_offset(self.inner, at + len)),
+        };
+        Span {
+            offset: span.offset.saturating_add((self.lead + start) as u64),
+            len: u32::try_from(end.saturating_sub(start)).unwrap_or(u32::MAX),
+            line: span.line,
+        }
+    }
+}
+
+/// NULs are blanks too: a machine that went down leaves whole blocks of them in a file.
+fn inside_blanks(bytes: &[u8]) -> Range<usize> {
+    let is_text = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();
+    let start = bytes.iter().position(is_text).unwrap_or(bytes.len());
+    let end = bytes.iter().rposition(is_text).map_or(start, |last| last + 1);
+    start..end
+}
+
+/// The offset in `bytes` of the byte at `at` in their text, in which every invalid sequence became U+FFFD.
+fn raw_offset(bytes: &[u8], at: usize) -> usize {
+    let (mut raw, mut text) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid().len();
+        if text + valid >= at {
+            return raw + (at - text);
+        }
+        raw += valid + chunk.invalid().len();
+        text += valid + if chunk.invalid().is_empty() { 0 } else { char::REPLACEMENT_CHARACTER.len_utf8() };
+    }
+    raw
 }
 
 /// The same text with every half of a surrogate pair (`\ud83d` without its other half) as `\ufffd`. Lengths and
@@ -121,22 +163,20 @@ pub fn record<'a, T: Deserialize<'a>>(text: &'a str, spare: &'a mut String) -> R
     serde_json::from_str(spare).map_err(|_| first)
 }
 
-/// Cuts the bytes of one line into the records on it: usually one; two where a writer died between a record and its line feed.
+/// Cuts the text of one line into the records on it: usually one; two where a writer died between a record and its line feed.
 ///
 /// Each part comes with its offset in `text`. A part that is no JSON value is returned too, so that every byte belongs
-/// to a part: a torn record before a whole one is found by looking for the last start of an object whose value reaches
-/// the end of the line.
+/// to a part: what cannot be read reaches to the end of the line, or to the whole record that the line ends with.
 pub fn split_line(text: &str) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..) {
-        let blank = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\0').len();
-        at += blank;
+        at += inside_blanks(rest.as_bytes()).start;
         let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) else { break };
-        match value_end(rest) {
-            Some(end) if rest.starts_with(['{', '[']) => {
-                parts.push((at, rest.get(..end).unwrap_or(rest)));
-                at += end;
+        match value(rest) {
+            Ok(value) if rest.starts_with(['{', '[']) => {
+                parts.push((at, value.get()));
+                at += value.get().len();
             }
             _ => {
                 let whole = whole_object_at_end(rest).unwrap_or(rest.len());
@@ -152,21 +192,58 @@ pub fn split_line(text: &str) -> Vec<(usize, &str)> {
     parts
 }
 
-/// Length of the JSON value at the start of `text`.
-fn value_end(text: &str) -> Option<usize> {
+/// The JSON value at the start of `text`, which may go on after it; a broken one is read no further than to the break.
+pub fn value(text: &str) -> Result<&RawValue, serde_json::Error> {
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    stream.next()?.ok()?;
-    Some(stream.byte_offset())
+    stream.next().unwrap_or_else(|| serde_json::from_str(""))
 }
 
-/// Where, after the start, an object begins that ends exactly where `text` ends.
+/// Where, after the start, an object with keys begins that ends exactly where `text` ends.
+///
+/// There is one such place at most, and it is found from the end: read backwards from its last bracket, a whole object
+/// has come to its start when all of its brackets are closed. What lies before it is not looked at, however much of it
+/// could be the start of an object too; so a long broken line is read three times and not once for each `{` in it.
 fn whole_object_at_end(text: &str) -> Option<usize> {
-    /// A torn line of megabytes has as many `{"` as it likes; a whole record after it is among the first to fit.
-    const TRIES: usize = 256;
-    memchr::memmem::find_iter(text.as_bytes(), b"{\"")
-        .filter(|start| *start > 0)
-        .take(TRIES)
-        .find(|start| text.get(*start..).is_some_and(|rest| value_end(rest) == Some(rest.trim_end().len())))
+    let bytes = text.trim_ascii_end().as_bytes();
+    let mut depth = 0_usize;
+    let mut end = bytes.len();
+    if bytes.last() != Some(&b'}') {
+        return None;
+    }
+    while let Some(at) = end.checked_sub(1) {
+        match bytes.get(at) {
+            // Outside of strings a quote is the end of one.
+            Some(b'"') => end = string_start_before(bytes, at)?,
+            Some(b'}' | b']') => {
+                depth += 1;
+                end = at;
+            }
+            Some(b'{' | b'[') => {
+                depth -= 1;
+                end = at;
+                if depth == 0 {
+                    break;
+                }
+            }
+            _ => end = at,
+        }
+    }
+    let object = text.get(end..).filter(|object| end > 0 && object.starts_with("{\""))?;
+    value(object).is_ok_and(|value| value.get().len() == bytes.len() - end).then_some(end)
+}
+
+/// Where the string begins whose closing quote is at `end`: at the quote before it that no backslash stands for.
+fn string_start_before(bytes: &[u8], end: usize) -> Option<usize> {
+    let mut end = end;
+    loop {
+        let before = bytes.get(..end)?;
+        let quote = memchr::memrchr(b'"', before)?;
+        let backslashes = before.get(..quote)?.iter().rev().take_while(|byte| **byte == b'\\').count();
+        if backslashes % 2 == 0 {
+            return Some(quote);
+        }
+        end = quote;
+    }
 }
 
 #[cfg(test)]
@@ -206,6 +283,36 @@ mod tests {
         assert_eq!(split_line(torn), [(0, r#"{"a":{"x":"y"#), (12, r#"{"type":"b","c":{"d":1}}"#)]);
         assert_eq!(split_line("rubbish"), [(0, "rubbish")]);
         assert_eq!(split_line(r#"{"a":1} rubbish"#), [(0, r#"{"a":1}"#), (8, "rubbish")]);
+        let escaped = r#"{"a":"x{"k":"\"}{\\","l":["]",{}]} "#;
+        assert_eq!(split_line(escaped)[1], (7, r#"{"k":"\"}{\\","l":["]",{}]} "#));
+        for broken in [r#"{"a":{"b"}}"#, r#"{"a":[{}"#, r#"x}"#, r#"x"}"#, r#"x]}"#] {
+            assert_eq!(split_line(broken), [(0, broken)]);
+        }
+    }
+
+    #[test]
+    fn a_long_broken_line_is_read_a_few_times_only() {
+        let torn = r#"{"a":[{"b":1},"#.repeat(500_000);
+        let record = r#"{"type":"b","c":{"d":1}}"#;
+        let nested = r#"{"x":"#.repeat(500_000);
+        let start = std::time::Instant::now();
+        assert_eq!(split_line(&format!("{torn}x{record}")).last(), Some(&(torn.len() + 1, record)));
+        assert_eq!(split_line(&format!("{nested}{record}")).last(), Some(&(nested.len(), record)));
+        assert_eq!(split_line(&format!("{nested}1 1{}", "}".repeat(500_000))).len(), 1);
+        assert!(start.elapsed().as_secs() < 20);
+    }
+
+    #[test]
+    fn parts_of_a_mended_text_are_found_in_the_file() {
+        let bytes = b"\0 {\"a\":\"\xFF\"}{\"b\":\"\xE2\x82\"}\0";
+        let record = readable(bytes);
+        let span = Span { offset: 100, len: u32::try_from(bytes.len()).unwrap(), line: 7 };
+        let spans: Vec<_> = split_line(&record.text)
+            .into_iter()
+            .map(|(at, part)| record.span(span, at, part.len()))
+            .map(|span| (span.offset, span.len, span.line))
+            .collect();
+        assert_eq!(spans, [(102, 9, 7), (111, 10, 7)]);
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub mod detect;
 mod folder;
 pub mod json;
 mod lenient;
+mod progress;
+mod record;
 
 mod claude;
 mod outpost;
@@ -20,7 +22,7 @@ use crate::model::{Event, FormatName, Locator, Place, Problem, ProblemKind, Sess
 use crate::store::{Cancelled, ReadError, Rewrite, SourceFile, Span, Watch};
 use detect::Sample;
 
-pub use folder::files_below;
+pub use folder::{FolderFiles, files_below};
 
 /// All formats that can be opened, most specific first.
 pub static REGISTRY: &[Format] = &[outpost::FORMAT, claude::FORMAT];
@@ -84,15 +86,14 @@ pub trait Recording: Send + Sync {
     /// The whole text of a step's prompt or question, read from the file now.
     fn prompt(&self, step_number: u32) -> Result<String, ReadError>;
 
-    /// Plays the steps from `from` to `to` (numbers, both included) back as lines of JSON, in order.
-    fn replay(&self, from: u32, to: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>)
-    -> Result<(), ReadError>;
+    /// Plays a step back as lines of JSON; none when there is no such step.
+    fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError>;
 
     /// What of each step another recording can be compared with, in order.
-    fn replay_turns(&self) -> Vec<ReplayTurn>;
+    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError>;
 
     /// The file of a new session that holds the steps up to the cut.
-    fn fork(&self, cut: Cut) -> Result<Fork, Refusal>;
+    fn fork(&self, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal>;
 
     /// What to type to go on from a fork of this session that is at `path`; `None` where its system has no such command.
     fn resume_command(&self, session_id: &str, path: &Path) -> Option<String> {
@@ -101,16 +102,22 @@ pub trait Recording: Send + Sync {
     }
 
     /// The same file without step `step_number` and everything after it.
-    fn revert(&self, step_number: u32) -> Result<Revert, Refusal>;
+    fn revert(&self, step_number: u32, watch: Watch<'_>) -> Result<Revert, Refusal>;
 }
 
-/// The record behind a place, as bytes of the file.
+/// The record behind a place, as bytes of the file. Of a huge one only the start, with a note about the rest after it:
+/// with that it is no JSON any more, and is shown as it stands.
 pub fn raw_record(recording: &dyn Recording, place: Place) -> Result<Vec<u8>, ReadError> {
     let files = recording.files();
-    match (recording.span(place), files.get(usize::from(place.file))) {
-        (Some(span), Some(file)) => file.read_at(span.offset, span.len as usize),
-        _ => Ok(Vec::new()),
+    let (Some(span), Some(file)) = (recording.span(place), files.get(usize::from(place.file))) else {
+        return Ok(Vec::new());
+    };
+    let (mut bytes, more) = record::start(file, span)?;
+    if let Some(more) = more {
+        bytes.push(b'\n');
+        bytes.extend_from_slice(more.as_bytes());
     }
+    Ok(bytes)
 }
 
 /// The text behind an event.

@@ -4,6 +4,7 @@
 //! the README: a *session* has *steps*, a step's turn has *events*, an event may carry a *marker*.
 
 mod event;
+mod line;
 mod marker;
 mod report;
 mod session;
@@ -12,9 +13,10 @@ mod time;
 mod usage;
 
 pub use event::{Event, EventKind, Place, Tool, ToolState};
+pub use line::{one_line, summarise};
 pub use marker::{Commit, Decision, Evidence, Fact, Marker, MarkerKind, QuestionState, SubagentStatus};
-pub use report::{Locator, Problem, ProblemKind, Records, Report};
+pub use report::{Locator, MAX_PROBLEMS, Problem, ProblemKind, Records, Report};
 pub use session::{Agent, Branch, Capability, FormatName, NodeId, Parent, Session, Subagent, TitleSource};
-pub use step::{Outcome, Step, StepKind, summarise};
+pub use step::{Outcome, Step, StepKind};
 pub use time::{Timestamp, clock, duration_words};
 pub use usage::Usage;

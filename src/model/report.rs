@@ -2,11 +2,65 @@
 
 use serde::Serialize;
 
+/// Problems of records that are listed one by one; the counts go on.
+pub const MAX_PROBLEMS: usize = 10_000;
+
 /// What became of a file's records, and what was noticed while reading.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub records: Records,
     pub problems: Vec<Problem>,
+    /// Problems past [`MAX_PROBLEMS`]; while there are any, the last problem of the list says how many.
+    unlisted: u64,
+}
+
+impl Report {
+    /// Lists a problem of a record, while there are not too many of them.
+    pub fn push(&mut self, problem: Problem) {
+        if self.unlisted == 0 && self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(problem);
+        } else {
+            self.leave_out(1);
+        }
+    }
+
+    /// Lists a notice about the file as a whole: there are few of these, and none may be lost among many others.
+    pub fn notice(&mut self, problem: Problem) {
+        self.problems.insert(self.listed(), problem);
+    }
+
+    /// Takes over the problems of another file that belongs to this one.
+    pub fn take_problems(&mut self, other: &Self, file: &str) {
+        for problem in other.problems.iter().take(other.listed()) {
+            self.push(Problem { file: Some(file.to_owned()), ..problem.clone() });
+        }
+        if other.unlisted > 0 {
+            self.leave_out(other.unlisted);
+        }
+    }
+
+    /// How many problems there are in the list, without the one that tells of those that are not.
+    fn listed(&self) -> usize {
+        self.problems.len().saturating_sub(usize::from(self.unlisted > 0))
+    }
+
+    fn leave_out(&mut self, count: u64) {
+        if self.unlisted > 0 {
+            self.problems.pop();
+        }
+        self.unlisted += count;
+        let message = match self.unlisted {
+            1 => "1 more problem is not listed".to_owned(),
+            count => format!("{count} more problems are not listed"),
+        };
+        self.problems.push(Problem {
+            locator: Locator::Key("records".to_owned()),
+            offset: None,
+            kind: ProblemKind::Structure,
+            message,
+            file: None,
+        });
+    }
 }
 
 /// How many records there are of each fate; the five fates add up to `total`.
@@ -110,5 +164,42 @@ impl Locator {
             Self::Index(index) => format!("entry {index}"),
             Self::Key(key) => format!("key {key}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(line: u64) -> Problem {
+        let message = String::new();
+        Problem { locator: Locator::Line(line), offset: None, kind: ProblemKind::Unreadable, message, file: None }
+    }
+
+    fn last(report: &Report) -> &str {
+        &report.problems.last().unwrap().message
+    }
+
+    #[test]
+    fn problems_past_the_bound_are_told_by_their_number() {
+        let mut report = Report::default();
+        for line in 0..MAX_PROBLEMS as u64 {
+            report.push(problem(line));
+        }
+        assert_eq!(report.problems.len(), MAX_PROBLEMS);
+        report.push(problem(0));
+        assert_eq!(last(&report), "1 more problem is not listed");
+        report.push(problem(0));
+        assert_eq!((report.problems.len(), last(&report)), (MAX_PROBLEMS + 1, "2 more problems are not listed"));
+
+        report.notice(Problem { message: "of the whole file".to_owned(), ..problem(0) });
+        assert_eq!(report.problems[MAX_PROBLEMS].message, "of the whole file");
+        assert_eq!(last(&report), "2 more problems are not listed");
+
+        let mut whole = Report::default();
+        whole.push(problem(1));
+        whole.take_problems(&report, "agent.jsonl");
+        assert_eq!(whole.problems[1].file.as_deref(), Some("agent.jsonl"));
+        assert_eq!((whole.problems.len(), last(&whole)), (MAX_PROBLEMS + 1, "4 more problems are not listed"));
     }
 }

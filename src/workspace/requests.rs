@@ -337,7 +337,7 @@ impl Workspace {
         let Some((recording, cancelled)) = self.begin(document, "Fork") else { return };
         self.jobs.run("fork", Some(document), move |outbox| {
             let result = watched(outbox, document, &cancelled, |watch| {
-                let plan = plan_fork(&*recording, cut, None)?;
+                let plan = plan_fork(&*recording, cut, None, watch)?;
                 apply_fork(&plan, watch)
             });
             outbox.send(Message::Forked { document, result });
@@ -349,7 +349,9 @@ impl Workspace {
         let Some((recording, cancelled)) = self.begin(document, "Revert preview") else { return };
         self.dialog = Some(Dialog::Revert { document, step_number, plan: None });
         self.jobs.run("plan revert", Some(document), move |outbox| {
-            let result = watched(outbox, document, &cancelled, |_| plan_revert(&*recording, step_number).map(Arc::new));
+            let result = watched(outbox, document, &cancelled, |watch| {
+                plan_revert(&*recording, step_number, watch).map(Arc::new)
+            });
             outbox.send(Message::RevertPlanned { document, result });
         });
     }
@@ -389,7 +391,7 @@ fn watched<T>(
 
 /// The session files of a folder that changed last, and how many it has in all.
 fn sessions_of_folder(folder: &Path) -> (Vec<PathBuf>, usize) {
-    let mut files = formats::files_below(folder);
+    let mut files = formats::files_below(folder).files;
     files.retain(|file| formats::recognises(file));
     files.sort_by_key(|file| std::cmp::Reverse(file.metadata().and_then(|metadata| metadata.modified()).ok()));
     let all = files.len();

@@ -13,14 +13,16 @@ use super::index::{Flags, Index, NONE, Role, Symbol};
 use super::kept::{self, Kept};
 use super::keys::{self, Missing};
 use super::steps::{NOTHING_BEFORE, targets};
+use super::subagents::AgentFile;
+use crate::formats::progress::Progress;
 use crate::formats::{Cut, Fork, Refusal};
 use crate::model::StepKind;
-use crate::store::{ReadError, Rewrite, SourceFile};
+use crate::store::{ReadError, Rewrite, SourceFile, Watch};
 
 /// A description beside a subagent's file is a few hundred bytes.
 const MAX_META_BYTES: u64 = 64 * 1024;
 
-pub(super) fn plan(transcript: &Transcript, cut: Cut) -> Result<Fork, Refusal> {
+pub(super) fn plan(transcript: &Transcript, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {
     let (Cut::After(number) | Cut::Before(number)) = cut;
     let step = transcript.step(number)?;
     let place = transcript.place_of(number)?;
@@ -41,15 +43,19 @@ pub(super) fn plan(transcript: &Transcript, cut: Cut) -> Result<Fork, Refusal> {
         let reason = NOTHING_BEFORE.replace("reverting it would leave", "a fork before it would be");
         return Err(Refusal::Rule(reason));
     };
-    let kept = kept::up_to(index, assembled, target);
+    let kept = kept::up_to(index, assembled, target, &Progress::new(watch, source.len()))?;
     if kept.chain.is_empty() {
         return Err(Refusal::Rule("nothing but a call without a result would be left".to_owned()));
     }
     let session_id = uuid::Uuid::new_v4().to_string();
     let identity = Identity { new: &session_id, old: &assembled.session.id };
 
+    let order = with_inlined(transcript, &kept);
+    let agents = agents_of(transcript, &kept);
+    let mut progress = Progress::new(watch, bytes_of(index, &order, &agents));
     let mut rewrite = Rewrite::new(Arc::clone(source));
-    for record in with_inlined(transcript, &kept) {
+    for record in order {
+        progress.add(index.record(record).map_or(0, |record| record.span.len.into()))?;
         identity.copy(&mut rewrite, source, index, record, kept.relinked.get(&record).copied())?;
     }
     rewrite.push(title_line(transcript, cut, &session_id).as_bytes());
@@ -58,7 +64,7 @@ pub(super) fn plan(transcript: &Transcript, cut: Cut) -> Result<Fork, Refusal> {
     let wanted = if matches!(cut, Cut::After(_)) { number } else { number - 1 };
     Ok(Fork {
         file_name: format!("{session_id}.jsonl"),
-        companions: companions(transcript, &kept, &session_id)?,
+        companions: companions(&agents, &session_id, &mut progress)?,
         warnings: warnings(&kept, steps, wanted, next_asks && matches!(cut, Cut::After(_))),
         session_id,
         rewrite,
@@ -162,16 +168,33 @@ impl Identity<'_> {
     }
 }
 
-/// The files of subagents that kept calls started, under the new session's folder.
-fn companions(transcript: &Transcript, kept: &Kept, session_id: &str) -> Result<Vec<(PathBuf, Rewrite)>, Refusal> {
+/// The files of subagents that kept calls started.
+fn agents_of<'a>(transcript: &'a Transcript, kept: &Kept) -> Vec<&'a AgentFile> {
+    let files = transcript.assembled.agents.files.iter();
+    files
+        .filter(|(call, _)| call.is_some_and(|call| kept.calls.contains(&call)))
+        .filter_map(|(_, number)| transcript.agents.get(*number))
+        .collect()
+}
+
+/// How much has to be read for a fork.
+fn bytes_of(index: &Index, order: &[u32], agents: &[&AgentFile]) -> u64 {
+    let records = order.iter().filter_map(|number| index.record(*number));
+    let own: u64 = records.map(|record| u64::from(record.span.len)).sum();
+    own + agents.iter().map(|agent| agent.source.len()).sum::<u64>()
+}
+
+/// The files of subagents as they are to be, under the new session's folder.
+fn companions(
+    agents: &[&AgentFile],
+    session_id: &str,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<(PathBuf, Rewrite)>, Refusal> {
     let mut found = Vec::new();
-    for (call, number) in &transcript.assembled.agents.files {
-        let Some(file) = transcript.agents.get(*number) else { continue };
-        if !call.is_some_and(|call| kept.calls.contains(&call)) {
-            continue;
-        }
+    for file in agents {
         let mut rewrite = Rewrite::new(Arc::clone(&file.source));
         for record in file.index.records.iter().filter(|record| record.role != Role::Unreadable) {
+            progress.add(record.span.len.into())?;
             let bytes = file.source.read_at(record.span.offset, record.span.len as usize)?;
             let session = json!(session_id).to_string();
             let values = [("sessionId", session.clone(), Missing::Leave), ("session_id", session, Missing::Leave)];

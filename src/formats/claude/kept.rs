@@ -6,6 +6,8 @@ use std::collections::{HashMap, HashSet};
 use super::chain::{Forest, reached_model};
 use super::index::{Index, NONE, Record, Role, Symbol, What};
 use super::session::Assembled;
+use crate::formats::progress::Progress;
+use crate::store::ReadError;
 
 /// The records of a cut.
 #[derive(Debug, Default)]
@@ -24,12 +26,19 @@ pub(super) struct Kept {
 }
 
 /// The records up to position `end` of the chain.
-pub(super) fn up_to(index: &Index, assembled: &Assembled, end: u32) -> Kept {
+pub(super) fn up_to(
+    index: &Index,
+    assembled: &Assembled,
+    end: u32,
+    progress: &Progress<'_>,
+) -> Result<Kept, ReadError> {
     let mut end = with_results(index, assembled, end);
     let mut trimmed = 0;
     let talks =
         |number: &u32| index.record(*number).is_some_and(|record| matches!(record.role, Role::User | Role::Assistant));
     loop {
+        // Nothing is read here, but one cut back may lead to the next, many times over.
+        progress.tell()?;
         let set = members(index, assembled, end);
         let open = open_calls(index, assembled, &set);
         // At the end the chain is cut back to before the calls.
@@ -43,11 +52,11 @@ pub(super) fn up_to(index: &Index, assembled: &Assembled, end: u32) -> Kept {
             trimmed += count;
             match last.checked_sub(1) {
                 Some(before) => cut = before,
-                None => return Kept { trimmed, ..Kept::default() },
+                None => return Ok(Kept { trimmed, ..Kept::default() }),
             }
         }
         if cut == end {
-            return finish(index, assembled, end, set, &open, trimmed);
+            return Ok(finish(index, assembled, end, set, &open, trimmed));
         }
         end = cut;
     }

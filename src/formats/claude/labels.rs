@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::formats::json;
+use crate::model::one_line;
 
 /// Characters in the label of an event.
 const LABEL_CHARS: usize = 160;
@@ -10,28 +11,9 @@ const LABEL_CHARS: usize = 160;
 /// Bytes of a text kept inside a marker.
 pub(super) const MARKER_BYTES: usize = 2048;
 
-/// One line of at most 160 characters that stands for `text`; longer ones end in an ellipsis.
+/// One line that stands for a text.
 pub(super) fn line(text: &str) -> Box<str> {
-    let mut line = String::new();
-    let mut count = 0;
-    for word in text.split_whitespace() {
-        if count > LABEL_CHARS {
-            break;
-        }
-        if count > 0 {
-            line.push(' ');
-            count += 1;
-        }
-        for character in word.chars().take(LABEL_CHARS + 1) {
-            line.push(character);
-            count += 1;
-        }
-    }
-    if count > LABEL_CHARS {
-        line = line.chars().take(LABEL_CHARS - 1).collect();
-        line.push('…');
-    }
-    line.into()
+    one_line(text, LABEL_CHARS).into()
 }
 
 /// The label of a raw JSON string; empty when it is none.
@@ -67,15 +49,6 @@ pub(super) fn error_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_are_one_short_line() {
-        assert_eq!(&*line(" a\n\tb "), "a b");
-        assert_eq!(line(&"é".repeat(160)).chars().count(), 160);
-        let long = line(&"é".repeat(100_000));
-        assert_eq!(long.chars().count(), 160);
-        assert!(long.ends_with('…'));
-    }
 
     #[test]
     fn cuts_fall_between_characters() {

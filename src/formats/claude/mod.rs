@@ -43,7 +43,7 @@ use self::subagents::AgentFile;
 use super::detect::Sample;
 use super::{Body, Cut, Fork, Format, Observer, OpenError, Recording, Refusal, ReplayTurn, Revert, mixed_notice};
 use crate::model::{Event, FormatName, Place, Session, Step};
-use crate::store::{ReadError, SourceFile, Span};
+use crate::store::{ReadError, SourceFile, Span, Watch};
 
 pub const FORMAT: Format = Format {
     name: FormatName::ClaudeCode,
@@ -84,7 +84,8 @@ fn read_whole(
     }
     let (agents, problems) = subagents::read_all(source.path(), &index, observer)?;
     let mut transcript = Transcript::new(source, index, agents, false);
-    transcript.assembled.session.report.problems.extend(problems.into_iter().chain(mixed_notice(sample)));
+    let report = &mut transcript.assembled.session.report;
+    problems.into_iter().chain(mixed_notice(sample)).for_each(|problem| report.notice(problem));
     Ok(Arc::new(transcript))
 }
 
@@ -194,24 +195,19 @@ impl Recording for Transcript {
         self.assembled.session.step(step_number).map_or(Ok(String::new()), |step| self.prompt_of(step))
     }
 
-    fn replay(
-        &self,
-        from: u32,
-        to: u32,
-        emit: &mut dyn FnMut(Value) -> Result<(), ReadError>,
-    ) -> Result<(), ReadError> {
-        replay::replay(self, from, to, emit)
+    fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
+        replay::replay(self, step_number, emit)
     }
 
-    fn replay_turns(&self) -> Vec<ReplayTurn> {
+    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
         replay::turns(self)
     }
 
-    fn fork(&self, cut: Cut) -> Result<Fork, Refusal> {
-        fork::plan(self, cut)
+    fn fork(&self, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {
+        fork::plan(self, cut, watch)
     }
 
-    fn revert(&self, step_number: u32) -> Result<Revert, Refusal> {
-        revert::plan(self, step_number)
+    fn revert(&self, step_number: u32, watch: Watch<'_>) -> Result<Revert, Refusal> {
+        revert::plan(self, step_number, watch)
     }
 }

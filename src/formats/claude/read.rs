@@ -11,9 +11,6 @@ use super::pieces;
 use super::record::{Envelope, Link};
 use super::usage;
 
-/// Problems listed one by one; more than these are only counted.
-const MAX_PROBLEMS: usize = 10_000;
-
 /// Types of the records that form the chain.
 fn chain_role(kind: &str) -> Option<Role> {
     Some(match kind {
@@ -76,25 +73,15 @@ struct Reader {
     last_main: u32,
     last_side: u32,
     permission_mode: Option<String>,
-    unlisted: u64,
 }
 
 impl Reader {
     fn new(is_array: bool) -> Self {
         let index = Index { is_array, ..Index::default() };
-        Self { index, last_main: NONE, last_side: NONE, permission_mode: None, unlisted: 0 }
+        Self { index, last_main: NONE, last_side: NONE, permission_mode: None }
     }
 
     fn finish(mut self) -> Index {
-        if self.unlisted > 0 {
-            self.index.report.problems.push(Problem {
-                locator: Locator::Key("records".into()),
-                offset: None,
-                kind: ProblemKind::Structure,
-                message: format!("{} further problems are counted but not listed", self.unlisted),
-                file: None,
-            });
-        }
         self.index.titles.summaries.shrink_to_fit();
         self.index
     }
@@ -116,11 +103,10 @@ impl Reader {
         if self.index.is_array && text.starts_with(['}', ',']) {
             return;
         }
-        let origin = Origin { found: &found, text, lossless: matches!(readable.text, std::borrow::Cow::Borrowed(_)) };
         if let Some(repair) = readable.repair {
             self.note(found.span, ProblemKind::Repaired, repair);
         }
-        if self.part(text, origin.span(0, text.len()), false) {
+        if self.part(text, readable.span(found.span, 0, text.len()), false) {
             return;
         }
         let parts = json::split_line(text);
@@ -129,7 +115,7 @@ impl Reader {
             self.note(found.span, ProblemKind::Repaired, "more than one record on the line");
         }
         for (number, (at, part)) in parts.into_iter().enumerate() {
-            let span = origin.span(at, part.trim_end().len());
+            let span = readable.span(found.span, at, part.trim_end().len());
             if count > 1 && self.part(part, span, number > 0) {
                 continue;
             }
@@ -365,10 +351,6 @@ impl Reader {
     }
 
     fn note(&mut self, span: Span, kind: ProblemKind, message: &str) {
-        if self.index.report.problems.len() >= MAX_PROBLEMS {
-            self.unlisted += 1;
-            return;
-        }
         let locator = if self.index.is_array {
             // A problem is noted after its record was taken, except for what was repaired before it could be read.
             let before = u64::from(kind != ProblemKind::Repaired);
@@ -377,57 +359,8 @@ impl Reader {
             Locator::Line(u64::from(span.line))
         };
         let message = labels::cut(message, 400);
-        self.index.report.problems.push(Problem { locator, offset: Some(span.offset), kind, message, file: None });
+        self.index.report.push(Problem { locator, offset: Some(span.offset), kind, message, file: None });
     }
-}
-
-/// Where the text of a record came from, to find the bytes of its parts again.
-struct Origin<'a> {
-    found: &'a Found<'a>,
-    text: &'a str,
-    /// The text is the record's bytes as they are.
-    lossless: bool,
-}
-
-impl Origin<'_> {
-    /// The span of `len` bytes of the text from `at`.
-    fn span(&self, at: usize, len: usize) -> Span {
-        let bytes = self.found.bytes;
-        let lead = bytes.iter().position(|byte| *byte != 0 && !byte.is_ascii_whitespace()).unwrap_or(0);
-        let inner = bytes.get(lead..).unwrap_or_default();
-        let (start, end) = if self.lossless {
-            (at, at + len)
-        } else {
-            (
-                raw_offset(inner, at),
-                if at + len == self.text.len() { trimmed_len(inner) } else { raw_offset(inner, at + len) },
-            )
-        };
-        let span = self.found.span;
-        Span {
-            offset: span.offset + (lead + start) as u64,
-            len: u32::try_from(end.saturating_sub(start)).unwrap_or(u32::MAX),
-            line: span.line,
-        }
-    }
-}
-
-fn trimmed_len(bytes: &[u8]) -> usize {
-    bytes.iter().rposition(|byte| *byte != 0 && !byte.is_ascii_whitespace()).map_or(0, |last| last + 1)
-}
-
-/// The offset in `bytes` of the byte at `at` in their text, in which every invalid sequence became U+FFFD.
-fn raw_offset(bytes: &[u8], at: usize) -> usize {
-    let (mut raw, mut text) = (0, 0);
-    for chunk in bytes.utf8_chunks() {
-        let valid = chunk.valid().len();
-        if text + valid >= at {
-            return raw + (at - text);
-        }
-        raw += valid + chunk.invalid().len();
-        text += valid + if chunk.invalid().is_empty() { 0 } else { '\u{fffd}'.len_utf8() };
-    }
-    raw
 }
 
 fn blank(span: Span, role: Role, shares_line: bool) -> Record {

@@ -39,24 +39,19 @@ pub(super) fn event(mut record: Value) -> Value {
     record
 }
 
-/// Emits the lines of the steps from `from` to `to`.
+/// Emits the lines of a step; none when there is no such step.
 pub(super) fn replay(
     transcript: &Transcript,
-    from: u32,
-    to: u32,
+    step_number: u32,
     emit: &mut dyn FnMut(Value) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
     let assembled = &transcript.assembled;
+    let Ok(at) = transcript.place_of(step_number) else { return Ok(()) };
+    let (Some(step), Some(mark)) = (assembled.session.steps.get(at), assembled.marks.get(at)) else { return Ok(()) };
     let end = u32::try_from(assembled.walk.chain.len()).unwrap_or(u32::MAX);
-    for (at, (step, mark)) in assembled.session.steps.iter().zip(&assembled.marks).enumerate() {
-        if !(from..=to).contains(&step.number) {
-            continue;
-        }
-        let next = assembled.marks.get(at + 1).map_or(end, |mark| mark.position);
-        let texts = turn(transcript, step, mark, next, emit)?;
-        emit(last_line(transcript, step, &texts))?;
-    }
-    Ok(())
+    let next = assembled.marks.get(at + 1).map_or(end, |mark| mark.position);
+    let texts = turn(transcript, step, mark, next, emit)?;
+    emit(last_line(transcript, step, &texts))
 }
 
 /// Emits the records of a turn and gives the agent's texts in it.
@@ -131,12 +126,11 @@ fn last_line(transcript: &Transcript, step: &Step, texts: &[String]) -> Value {
 }
 
 /// What of each step another recording can be compared with: its prompt. Questions have none.
-pub(super) fn turns(transcript: &Transcript) -> Vec<ReplayTurn> {
+pub(super) fn turns(transcript: &Transcript) -> Result<Vec<ReplayTurn>, ReadError> {
+    let prompt = |step: &Step| match step.kind {
+        StepKind::Prompt => transcript.prompt_of(step).map(Some),
+        StepKind::QuestionAnswer => Ok(None),
+    };
     let steps = transcript.assembled.session.steps.iter();
-    steps
-        .map(|step| ReplayTurn {
-            prompt: if step.kind == StepKind::Prompt { transcript.prompt_of(step).ok() } else { None },
-            changes: None,
-        })
-        .collect()
+    steps.map(|step| Ok(ReplayTurn { prompt: prompt(step)?, changes: None })).collect()
 }

@@ -13,11 +13,12 @@ use super::kept::{calls_in, steps_among};
 use super::keys::{self, Missing};
 use super::labels;
 use super::steps::{NOTHING_BEFORE, targets};
+use crate::formats::progress::Progress;
 use crate::formats::{Dropped, FileAction, FileActionKind, Refusal, Revert};
 use crate::model::{Event, EventKind, Place, StepKind, ToolState};
-use crate::store::{Piece, ReadError, Rewrite, SourceFile};
+use crate::store::{Piece, ReadError, Rewrite, SourceFile, Watch};
 
-pub(super) fn plan(transcript: &Transcript, number: u32) -> Result<Revert, Refusal> {
+pub(super) fn plan(transcript: &Transcript, number: u32, watch: Watch<'_>) -> Result<Revert, Refusal> {
     let step = transcript.step(number)?;
     let place = transcript.place_of(number)?;
     if let Some(reason) = &step.revert_refusal {
@@ -28,6 +29,9 @@ pub(super) fn plan(transcript: &Transcript, number: u32) -> Result<Revert, Refus
     let target = targets(index, &assembled.walk, &assembled.marks).get(place).and_then(|targets| targets.revert);
     let Some(target) = target else { return Err(Refusal::Rule(NOTHING_BEFORE.to_owned())) };
 
+    // The file is gone through twice: for what stays, and for what is told of the rest.
+    let mut progress = Progress::new(watch, source.len().saturating_mul(2));
+    progress.tell()?;
     let mut gone = dropped_records(transcript, target);
     let mut warnings = Vec::new();
     let target_record = assembled.walk.chain.get(target as usize).copied().unwrap_or(NONE);
@@ -48,9 +52,9 @@ pub(super) fn plan(transcript: &Transcript, number: u32) -> Result<Revert, Refus
         warnings.push("the slash command before it has no answer without it, and is no step any more".to_owned());
     }
     Ok(Revert {
-        rewrite: rewrite(transcript, source, &gone, moved)?,
+        rewrite: rewrite(transcript, source, &gone, moved, &mut progress)?,
         keeps_steps,
-        dropped: dropped(transcript, target, &gone)?,
+        dropped: dropped(transcript, target, &gone, &mut progress)?,
         prefill: if step.kind == StepKind::Prompt { Some(transcript.prompt_of(step)?) } else { None },
         warnings,
     })
@@ -151,6 +155,7 @@ fn rewrite(
     source: &Arc<SourceFile>,
     gone: &HashSet<u32>,
     moved: Option<u32>,
+    progress: &mut Progress<'_>,
 ) -> Result<Rewrite, ReadError> {
     let index = &transcript.index;
     let stays = |number: u32| !gone.contains(&number) && moved != Some(number);
@@ -166,6 +171,7 @@ fn rewrite(
     let mut copied = 0;
     for (number, record) in (0_u32..).zip(&index.records) {
         let span = record.span;
+        progress.reach(span.offset)?;
         let own_end = span.offset + u64::from(span.len);
         let end = if stays(number) {
             if !explicit.contains(&number) {
@@ -226,7 +232,12 @@ fn ends_line(rewrite: &Rewrite) -> Result<bool, ReadError> {
 }
 
 /// What the preview tells of the dropped part of the active branch.
-fn dropped(transcript: &Transcript, target: u32, gone: &HashSet<u32>) -> Result<Dropped, ReadError> {
+fn dropped(
+    transcript: &Transcript,
+    target: u32,
+    gone: &HashSet<u32>,
+    progress: &mut Progress<'_>,
+) -> Result<Dropped, ReadError> {
     let (index, assembled) = (&transcript.index, &transcript.assembled);
     let mut dropped = Dropped::default();
     let mut messages = HashSet::new();
@@ -239,6 +250,7 @@ fn dropped(transcript: &Transcript, target: u32, gone: &HashSet<u32>) -> Result<
         };
         dropped.messages += u64::from(counts);
     }
+    let passed = transcript.files.first().map_or(0, |file| file.len());
     let mut seen: HashMap<String, ()> = HashMap::new();
     let last_turn = assembled.session.steps.last().map_or(0, |step| step.events.start);
     for (at, event) in assembled.session.events.iter().enumerate() {
@@ -246,6 +258,8 @@ fn dropped(transcript: &Transcript, target: u32, gone: &HashSet<u32>) -> Result<
             continue;
         }
         let Some(tool) = &event.tool else { continue };
+        let offset = index.record(event.place.record).map_or(0, |record| record.span.offset);
+        progress.reach(passed.saturating_add(offset))?;
         match tool.state {
             ToolState::Pending if at >= last_turn => {
                 let pending = (tool.name.clone(), tool.call_id.clone());

@@ -43,15 +43,20 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
     usage.cost = index.cost;
 
     let mut report = index.report.clone();
-    report.problems.extend(structure(index, &walk));
+    structure(index, &walk).into_iter().for_each(|problem| report.notice(problem));
     for file in files {
-        let name = file.relative.display().to_string();
-        let named = file.index.report.problems.iter().cloned();
-        report.problems.extend(named.map(|problem| Problem { file: Some(name.clone()), ..problem }));
+        report.take_problems(&file.index.report, &file.relative.display().to_string());
+    }
+
+    let is_agents_own = subagents::is_agents_own(index);
+    if is_agents_own {
+        report.notice(agents_notice());
     }
 
     let on_chain = || walk.chain.iter().filter_map(|number| index.record(*number));
-    let (title, title_source) = title(index, steps.first().map(|step| step.summary.as_str()));
+    let first_prompt = steps.first().map(|step| (step.summary.clone(), TitleSource::FirstPrompt));
+    let agents_title = || is_agents_own.then(|| subagents::own_title(source.path(), index)).flatten();
+    let (title, title_source) = title(index, first_prompt.or_else(agents_title));
     let newest = index.records.iter().rev().filter(|record| record.role.can_lead());
     let scene = |pick: fn(&super::index::Scene) -> u32| {
         let found = newest.clone().filter_map(|record| index.scene_of(record)).map(pick).find(|symbol| *symbol != NONE);
@@ -110,7 +115,19 @@ fn bar(index: &Index, walk: &Walk) -> steps::Bar {
     }
 }
 
-fn title(index: &Index, first_prompt: Option<&str>) -> (Option<String>, TitleSource) {
+/// The file has no steps; that must not look like a fault.
+fn agents_notice() -> Problem {
+    Problem {
+        locator: Locator::Key("file".to_owned()),
+        offset: None,
+        kind: ProblemKind::Structure,
+        message: "this is a subagent's own file: it has events but no steps of a person".to_owned(),
+        file: None,
+    }
+}
+
+/// A title that the file gives, else the one that its first words make.
+fn title(index: &Index, first_words: Option<(String, TitleSource)>) -> (Option<String>, TitleSource) {
     let titles = &index.titles;
     if let Some(title) = &titles.custom {
         return (Some(title.clone()), TitleSource::Person);
@@ -121,7 +138,10 @@ fn title(index: &Index, first_prompt: Option<&str>) -> (Option<String>, TitleSou
     let summary = own.or_else(|| summaries().next()).map(|(summary, _)| summary.clone());
     match titles.generated.clone().or(summary) {
         Some(title) => (Some(title), TitleSource::Generated),
-        None => (first_prompt.map(str::to_owned).filter(|title| !title.is_empty()), TitleSource::FirstPrompt),
+        None => match first_words.filter(|(title, _)| !title.is_empty()) {
+            Some((title, source)) => (Some(title), source),
+            None => (None, TitleSource::FirstPrompt),
+        },
     }
 }
 

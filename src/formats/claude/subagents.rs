@@ -14,11 +14,15 @@ use super::session::loose_of;
 use super::usage::Responses;
 use crate::formats::Observer;
 use crate::formats::lenient::{Flag, Text};
-use crate::model::{Problem, ProblemKind, Subagent, SubagentStatus, Usage};
+use crate::model::{Locator, Problem, ProblemKind, Subagent, SubagentStatus, TitleSource, Usage, summarise};
 use crate::store::{Framing, ReadError, SourceFile};
 
-/// No session has more; a folder with more is not looked through to its end.
+/// No session has more agents among its own records, or more runs of workflows.
 const MAX_AGENTS: usize = 2000;
+/// Files of agents that are opened: each is held open as long as its session is, and a process may hold few.
+const MAX_FILES: usize = 500;
+/// Files of agents that are looked at in a folder; a folder with more is not looked through to its end.
+const MAX_LISTED: usize = 100_000;
 /// A description of an agent is a few hundred bytes.
 const MAX_META_BYTES: u64 = 64 * 1024;
 /// How much of a file beside the session is read to learn whose it is.
@@ -78,16 +82,8 @@ pub(super) fn read_all(
     }
     siblings(path, index, &mut candidates);
     let mut problems = Vec::new();
-    if candidates.len() > MAX_AGENTS {
-        problems.push(Problem {
-            locator: crate::model::Locator::Key("subagents".into()),
-            offset: None,
-            kind: ProblemKind::Structure,
-            message: format!("there are {} files of subagents; only {MAX_AGENTS} were read", candidates.len()),
-            file: None,
-        });
-        candidates.truncate(MAX_AGENTS);
-    }
+    problems.extend(left_out(candidates.len()));
+    candidates.truncate(MAX_FILES);
     let mut agents = Vec::with_capacity(candidates.len());
     for candidate in candidates {
         let opened = SourceFile::open(&candidate.path)
@@ -96,7 +92,7 @@ pub(super) fn read_all(
             Ok((index, source)) => agents.push(agent_file(candidate, index, source)),
             Err(error @ ReadError::Cancelled(_)) => return Err(error),
             Err(error) => problems.push(Problem {
-                locator: crate::model::Locator::Key("file".into()),
+                locator: Locator::Key("file".into()),
                 offset: None,
                 kind: ProblemKind::Unreadable,
                 message: error.to_string(),
@@ -107,12 +103,21 @@ pub(super) fn read_all(
     Ok((agents, problems))
 }
 
+/// A notice when there are more files of agents than are opened.
+fn left_out(files: usize) -> Option<Problem> {
+    let left_out = files.checked_sub(MAX_FILES).filter(|count| *count > 0)?;
+    Some(Problem {
+        locator: Locator::Key("subagents".into()),
+        offset: None,
+        kind: ProblemKind::Structure,
+        message: format!("there are {files} files of subagents; {left_out} of them were left out"),
+        file: None,
+    })
+}
+
 fn agent_file(candidate: Candidate, index: Index, source: SourceFile) -> AgentFile {
     let meta_path = candidate.path.with_extension("meta.json");
-    let text = std::fs::symlink_metadata(&meta_path)
-        .ok()
-        .filter(|metadata| metadata.is_file() && metadata.len() <= MAX_META_BYTES)
-        .and_then(|_| std::fs::read_to_string(&meta_path).ok());
+    let text = meta_text(&meta_path);
     let meta = text.as_deref().and_then(|text| serde_json::from_str::<Meta>(text).ok());
     let found = meta.is_some();
     let meta = meta.unwrap_or_default();
@@ -121,12 +126,44 @@ fn agent_file(candidate: Candidate, index: Index, source: SourceFile) -> AgentFi
         source: Arc::new(source),
         relative: candidate.relative,
         tool_use_id: meta.tool_use_id.to_owned_option(),
-        description: meta.description.to_owned_option().or_else(|| meta.agent_type.to_owned_option()),
+        description: meta.name(),
         finished: meta.finished.0,
         meta_path: found.then_some(meta_path),
         workflow: candidate.workflow,
         index,
     }
+}
+
+impl Meta<'_> {
+    fn name(&self) -> Option<String> {
+        self.description.to_owned_option().or_else(|| self.agent_type.to_owned_option())
+    }
+}
+
+fn meta_text(path: &Path) -> Option<String> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    if !metadata.is_file() || metadata.len() > MAX_META_BYTES {
+        return None;
+    }
+    std::fs::read_to_string(path).ok()
+}
+
+/// Whether a file is an agent's own, opened by itself: all records of its chain are an agent's.
+pub(super) fn is_agents_own(index: &Index) -> bool {
+    let mut links = index.records.iter().filter(|record| record.role.can_lead()).peekable();
+    links.peek().is_some() && links.all(|record| record.flags.has(Flags::SIDE))
+}
+
+/// What the agent of a file of its own is called: by the description beside the file, else by what it was told to do.
+pub(super) fn own_title(path: &Path, index: &Index) -> Option<(String, TitleSource)> {
+    let text = meta_text(&path.with_extension("meta.json"));
+    let meta = text.as_deref().and_then(|text| serde_json::from_str::<Meta>(text).ok());
+    let described = meta.and_then(|meta| meta.name()).map(|name| summarise(&name)).filter(|name| !name.is_empty());
+    let told = || {
+        let brief = index.pieces.iter().find(|piece| matches!(piece.what, What::Brief(_)))?;
+        Some(summarise(&brief.label)).filter(|brief| !brief.is_empty())
+    };
+    described.map(|name| (name, TitleSource::Generated)).or_else(|| Some((told()?, TitleSource::FirstPrompt)))
 }
 
 /// Links are not followed: they may lead out of the session's folder.
@@ -173,8 +210,7 @@ fn agent_files(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> {
             Some((id, entry.path()))
         })
         .filter(|(_, path)| path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()))
-        // One more than is read, so that it shows that there are more.
-        .take(MAX_AGENTS + 1)
+        .take(MAX_LISTED)
 }
 
 /// Old files of subagents lie beside the session's, those of all sessions together; each says whose it is.

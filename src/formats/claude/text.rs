@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::index::{Index, What};
+use super::index::{Index, Role, What};
 use super::prompt::{Spoken, classify, command};
 use super::question;
+use crate::formats::record::start_text;
 use crate::formats::{Body, json};
 use crate::model::{Event, EventKind, Fact, Place};
 use crate::store::{ReadError, SourceFile};
@@ -15,9 +16,12 @@ pub(super) struct Read {
     pub raw: String,
 }
 
-/// Reads a record again.
+/// Reads a record again; the start of one that could not be read, which may be of any length.
 pub(super) fn record(file: &SourceFile, index: &Index, place: Place) -> Result<Read, ReadError> {
     let Some(record) = index.record(place.record) else { return Ok(Read { value: Value::Null, raw: String::new() }) };
+    if record.role == Role::Unreadable {
+        return Ok(Read { value: Value::Null, raw: start_text(file, record.span)? });
+    }
     let bytes = file.read_at(record.span.offset, record.span.len as usize)?;
     let text = json::readable(&bytes).text.into_owned();
     let mut spare = String::new();

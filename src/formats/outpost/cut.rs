@@ -10,19 +10,20 @@ use super::entry::Entry;
 use super::journal::{Journal, Record};
 use super::kind::Kind;
 use super::turns::{Turn, known_code};
+use crate::formats::progress::Progress;
 use crate::formats::{Cut, Fork, Refusal, Revert, json};
 use crate::model::Timestamp;
-use crate::store::{Framing, ReadError, Rewrite};
+use crate::store::{Framing, ReadError, Rewrite, Watch};
 
 pub const NOTHING_LEFT: &str = "nothing would be left: Outpost refuses a journal without turns";
 
 /// The journal up to turn N as a file of its own.
-pub fn fork(journal: &Journal, cut: Cut) -> Result<Fork, Refusal> {
+pub fn fork(journal: &Journal, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {
     let (keeps, tag) = match cut {
         Cut::After(number) => (existing(journal, number)?, format!("step-{number}")),
         Cut::Before(number) => (existing(journal, number)? - 1, format!("before-step-{number}")),
     };
-    let (rewrite, warnings) = rewrite(journal, keeps)?;
+    let (rewrite, warnings) = rewrite(journal, keeps, &mut progress(journal, watch))?;
     Ok(Fork {
         session_id: journal.session.id.clone(),
         file_name: file_name(&journal.session.source, &tag),
@@ -34,14 +35,21 @@ pub fn fork(journal: &Journal, cut: Cut) -> Result<Fork, Refusal> {
 }
 
 /// The same journal without turn N and everything after it.
-pub fn revert(journal: &Journal, step_number: u32) -> Result<Revert, Refusal> {
+pub fn revert(journal: &Journal, step_number: u32, watch: Watch<'_>) -> Result<Revert, Refusal> {
     let keeps_steps = existing(journal, step_number)? - 1;
-    let (rewrite, warnings) = rewrite(journal, keeps_steps)?;
+    let mut progress = progress(journal, watch);
+    let (rewrite, warnings) = rewrite(journal, keeps_steps, &mut progress)?;
     let prefill = match journal.turn(step_number) {
         Some(turn) => Some(journal.prompt_text(turn)?),
         None => None,
     };
-    Ok(Revert { rewrite, keeps_steps, dropped: dropped(journal, keeps_steps as usize)?, prefill, warnings })
+    let dropped = dropped(journal, keeps_steps as usize, &mut progress)?;
+    Ok(Revert { rewrite, keeps_steps, dropped, prefill, warnings })
+}
+
+/// A plan goes through the journal once, from its start.
+fn progress<'a>(journal: &Journal, watch: Watch<'a>) -> Progress<'a> {
+    Progress::new(watch, journal.files.first().map_or(0, |file| file.len()))
 }
 
 /// Number of the last entry that stays when the first `turns` turns do; `None` when no entry would.
@@ -84,7 +92,7 @@ fn is_kept(record: &Record, number: usize, handover: Option<usize>) -> bool {
     record.kind != Kind::Unreadable && handover.is_none_or(|handover| number < handover || !is_agents)
 }
 
-fn rewrite(journal: &Journal, turns: u32) -> Result<(Rewrite, Vec<String>), Refusal> {
+fn rewrite(journal: &Journal, turns: u32, progress: &mut Progress<'_>) -> Result<(Rewrite, Vec<String>), Refusal> {
     let turns = turns as usize;
     if turns == 0 {
         return Err(Refusal::Rule(NOTHING_LEFT.into()));
@@ -112,8 +120,8 @@ fn rewrite(journal: &Journal, turns: u32) -> Result<(Rewrite, Vec<String>), Refu
             "Step {turns} was stopped by steering and has no summary of its own: one summary entry was added, so that it stays a finished turn"
         ));
     }
-    warn_about(journal, turns, end, &kept, &mut warnings)?;
-    Ok((assemble(journal, &kept, added.as_deref())?, warnings))
+    warn_about(journal, turns, end, &kept, progress, &mut warnings)?;
+    Ok((assemble(journal, &kept, added.as_deref(), progress)?, warnings))
 }
 
 fn warn_about(
@@ -121,11 +129,13 @@ fn warn_about(
     turns: usize,
     end: usize,
     kept: &[&Record],
+    progress: &Progress<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
     let has_commits = journal.turns.list().iter().take(turns).filter_map(|turn| turn.changes).try_fold(
         false,
         |found, number| -> Result<bool, ReadError> {
+            progress.tell()?;
             Ok(found || journal.with_entry(number, |entry| entry.unavailable.is_none() && entry.commits.is_some())?)
         },
     )?;
@@ -204,7 +214,12 @@ fn summary(journal: &Journal, turn: &Turn) -> Result<Vec<u8>, ReadError> {
 }
 
 /// The file of the kept records, with the file's own separators wherever they are sound.
-fn assemble(journal: &Journal, kept: &[&Record], added: Option<&[u8]>) -> Result<Rewrite, Refusal> {
+fn assemble(
+    journal: &Journal,
+    kept: &[&Record],
+    added: Option<&[u8]>,
+    progress: &mut Progress<'_>,
+) -> Result<Rewrite, Refusal> {
     let Some(file) = journal.files.first() else { return Err(Refusal::Rule(NOTHING_LEFT.into())) };
     let mut out = Rewrite::new(file.clone());
     let separators = Separators { journal, own: own_separator(journal)? };
@@ -216,6 +231,7 @@ fn assemble(journal: &Journal, kept: &[&Record], added: Option<&[u8]>) -> Result
     }
     let mut before: Option<&Record> = None;
     for record in kept {
+        progress.reach(record.end())?;
         if let Some(before) = before {
             separators.between(&mut out, before, record)?;
         }

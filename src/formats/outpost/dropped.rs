@@ -5,22 +5,25 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::journal::Journal;
+use super::journal::{Journal, Record};
 use super::kind::Kind;
 use super::patch::{self, Change};
 use crate::formats::lenient::{List, Object, Text};
+use crate::formats::progress::Progress;
 use crate::formats::{Dropped, FileAction, FileActionKind, json};
 use crate::model::{Event, EventKind};
 use crate::store::ReadError;
 
 /// What goes with the turn at `first` (from 0) and all after it.
-pub fn dropped(journal: &Journal, first: usize) -> Result<Dropped, ReadError> {
+pub fn dropped(journal: &Journal, first: usize, progress: &mut Progress<'_>) -> Result<Dropped, ReadError> {
     let steps = journal.session.steps.get(first..).unwrap_or_default();
     let start = steps.first().map_or(journal.session.events.len(), |step| step.events.start);
     let events = journal.session.events.get(start..).unwrap_or_default();
     let mut dropped = Dropped { messages: steps.len() as u64, ..Dropped::default() };
     let mut files = Files::default();
     for event in events {
+        let record = journal.records.get(event.place.record as usize);
+        progress.reach(record.map_or(0, Record::end))?;
         match event.kind {
             EventKind::Text if !event.folded && is_message(journal, event) => dropped.messages += 1,
             EventKind::Tool => {

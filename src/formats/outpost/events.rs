@@ -78,7 +78,7 @@ impl Events {
     pub fn push_unreadable(&mut self, number: u32, reason: &str, record_bytes: u32) {
         let mut event = event(number, Place::EXTRA, &Entry::default(), record_bytes);
         event.kind = EventKind::Unreadable;
-        event.label = super::labels::one_line(reason);
+        event.label = super::labels::line(reason);
         self.list.push(event);
     }
 

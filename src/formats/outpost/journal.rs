@@ -12,12 +12,12 @@ use super::question;
 use super::read::Reader;
 use super::tokens::Tokens;
 use super::turns::{Role, Turn, Turns};
-use crate::formats::{Body, Cut, Fork, Recording, Refusal, ReplayTurn, Revert, json};
+use crate::formats::{Body, Cut, Fork, Recording, Refusal, ReplayTurn, Revert, json, record};
 use crate::model::{
     Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Outcome, Place, Problem,
     ProblemKind, QuestionState, Session, Step, StepKind, Timestamp, TitleSource, Usage, summarise,
 };
-use crate::store::{Framing, ReadError, SourceFile, Span};
+use crate::store::{Framing, ReadError, SourceFile, Span, Watch};
 
 /// A turn's text is searched for a question only up to this size; questions are short and at its end.
 const MAX_ASKING_BYTES: u64 = 16 * 1024 * 1024;
@@ -96,7 +96,7 @@ impl Reader {
         } else {
             return;
         };
-        self.push_problem(Problem {
+        self.report.notice(Problem {
             locator: Locator::Key("turns".into()),
             offset: None,
             kind: ProblemKind::Refused,
@@ -198,14 +198,24 @@ impl Journal {
             .filter(|index| notes.get(*index).is_some_and(|note| note.may_ask))
             .filter_map(|index| self.question(index))
             .collect();
-        // From the end, so that indices before an insertion stay.
-        for (at, event) in asked.into_iter().rev() {
-            self.session.events.insert(at, event);
-            for step in &mut self.session.steps {
-                step.events.start += usize::from(step.events.start >= at);
-                step.events.end += usize::from(step.events.end >= at);
-            }
+        if asked.is_empty() {
+            return;
         }
+        let places: Vec<usize> = asked.iter().map(|(at, _)| *at).collect();
+        let shifted = |index: usize| index + places.partition_point(|at| *at <= index);
+        for step in &mut self.session.steps {
+            step.events = shifted(step.events.start)..shifted(step.events.end);
+        }
+        // Both lists are in the order of the turns.
+        let events = std::mem::take(&mut self.session.events);
+        let merged = &mut self.session.events;
+        merged.reserve_exact(events.len() + asked.len());
+        let mut asked = asked.into_iter().peekable();
+        for (at, event) in events.into_iter().enumerate() {
+            merged.extend(asked.next_if(|(place, _)| *place == at).map(|(_, question)| question));
+            merged.push(event);
+        }
+        merged.extend(asked.map(|(_, question)| question));
     }
 
     /// The question that a turn ends with, and the index that its event gets.
@@ -230,7 +240,7 @@ impl Journal {
             at: text.at,
             duration_ms: None,
             place: Place { block: Place::EXTRA, ..text.place },
-            label: super::labels::one_line(&question.question),
+            label: super::labels::line(&question.question),
             text_bytes: u32::try_from(question.question.len()).unwrap_or(u32::MAX),
             tool: None,
             marker: Some(Box::new(Marker::recorded(
@@ -265,11 +275,15 @@ impl Journal {
         self.turns.list().get(usize::try_from(step_number).ok()?.checked_sub(1)?)
     }
 
-    /// The text of an entry's record, read from the file now; empty for a number that there is not.
+    /// The text of an entry's record, read from the file now; empty for a number that there is not. Of a record that is
+    /// no entry, and may be of any length, the start.
     pub fn text_of(&self, number: u32) -> Result<String, ReadError> {
         let (Some(record), Some(file)) = (self.records.get(number as usize), self.files.first()) else {
             return Ok(String::new());
         };
+        if record.kind == Kind::Unreadable {
+            return record::start_text(file, record.span);
+        }
         let bytes = file.read_at(record.span.offset, record.span.len as usize)?;
         Ok(json::readable(&bytes).text.into_owned())
     }
@@ -334,24 +348,19 @@ impl Recording for Journal {
         self.turn(step_number).map_or(Ok(String::new()), |turn| self.prompt_text(turn))
     }
 
-    fn replay(
-        &self,
-        from: u32,
-        to: u32,
-        emit: &mut dyn FnMut(Value) -> Result<(), ReadError>,
-    ) -> Result<(), ReadError> {
-        self.replay_lines(from, to, emit)
+    fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
+        self.turn(step_number).map_or(Ok(()), |turn| self.replay_turn(step_number, turn, emit))
     }
 
-    fn replay_turns(&self) -> Vec<ReplayTurn> {
+    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
         self.comparable_turns()
     }
 
-    fn fork(&self, cut: Cut) -> Result<Fork, Refusal> {
-        cut::fork(self, cut)
+    fn fork(&self, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {
+        cut::fork(self, cut, watch)
     }
 
-    fn revert(&self, step_number: u32) -> Result<Revert, Refusal> {
-        cut::revert(self, step_number)
+    fn revert(&self, step_number: u32, watch: Watch<'_>) -> Result<Revert, Refusal> {
+        cut::revert(self, step_number, watch)
     }
 }

@@ -7,32 +7,16 @@ use super::kind::Kind;
 use super::markers::{subject, workflow_label};
 use crate::formats::json;
 use crate::formats::lenient::{List, Text};
+use crate::model::one_line;
 
 /// Characters of a label.
 const LABEL_CHARS: usize = 160;
 /// Bytes of the text that a marker holds.
 const MARKER_BYTES: usize = 2048;
 
-/// One line of at most 160 characters, white space collapsed.
-pub fn one_line(text: &str) -> Box<str> {
-    let mut line = String::new();
-    let mut count = 0;
-    'words: for word in text.split_whitespace() {
-        if count > 0 {
-            line.push(' ');
-            count += 1;
-        }
-        for character in word.chars() {
-            if count >= LABEL_CHARS {
-                line.truncate(line.char_indices().nth(LABEL_CHARS - 1).map_or(line.len(), |(end, _)| end));
-                line.push('…');
-                break 'words;
-            }
-            line.push(character);
-            count += 1;
-        }
-    }
-    line.into()
+/// One line that stands for a text.
+pub fn line(text: &str) -> Box<str> {
+    one_line(text, LABEL_CHARS).into()
 }
 
 /// The start of a raw text, for a marker: at most 2 KiB.
@@ -61,8 +45,8 @@ fn cut(text: &mut String) {
 fn start(raw: Raw<'_>) -> Box<str> {
     let Some(raw) = raw else { return "".into() };
     match json::string_start(raw, 2 * LABEL_CHARS) {
-        Some(text) => one_line(&text),
-        None => one_line(first(raw.get(), 4 * LABEL_CHARS)),
+        Some(text) => line(&text),
+        None => line(first(raw.get(), 4 * LABEL_CHARS)),
     }
 }
 
@@ -118,7 +102,7 @@ pub fn main_argument(input: Raw<'_>) -> Box<str> {
     match main {
         // A command may be given as a list of words.
         Some(raw) if raw.get().starts_with('[') => match serde_json::from_str::<List<Text>>(raw.get()) {
-            Ok(words) => one_line(&words.0.iter().take(64).map(Text::or_empty).collect::<Vec<_>>().join(" ")),
+            Ok(words) => line(&words.0.iter().take(64).map(Text::or_empty).collect::<Vec<_>>().join(" ")),
             Err(_) => start(Some(raw)),
         },
         Some(raw) => start(Some(raw)),
@@ -128,7 +112,7 @@ pub fn main_argument(input: Raw<'_>) -> Box<str> {
 
 /// What an entry's row says.
 pub fn label(entry: &Entry<'_>) -> Box<str> {
-    let said = |text: &str| one_line(text);
+    let said = |text: &str| line(text);
     match entry.kind() {
         Kind::Text | Kind::TextDelta | Kind::Result | Kind::Reasoning | Kind::ToolOutput | Kind::Stderr => {
             start(entry.text)
@@ -252,9 +236,8 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_short_lines() {
-        assert_eq!(&*one_line(" a\n b "), "a b");
-        let long = one_line(&"é".repeat(400));
+    fn a_long_argument_becomes_a_short_line() {
+        let long = argument(&format!(r#"{{"command":"{}"}}"#, "é".repeat(400)));
         assert_eq!(long.chars().count(), 160);
         assert!(long.ends_with('…'));
     }

@@ -77,7 +77,9 @@ fn is_source(name: &str) -> bool {
 
 fn open(file: Arc<SourceFile>, sample: &Sample, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
     let mut journal = read::read(file, sample.framing(), observer)?;
-    journal.session.report.problems.extend(mixed_notice(sample));
+    if let Some(notice) = mixed_notice(sample) {
+        journal.session.report.notice(notice);
+    }
     Ok(Arc::new(journal))
 }
 

@@ -1,6 +1,5 @@
 //! Reading a journal in one pass: every record counted once, every entry given to the turns and the events.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::check;
@@ -19,8 +18,6 @@ use crate::store::{Found, Framing, ReadError, SourceFile, Span, scan};
 
 /// Bytes read after which a partial recording is given.
 const PARTIAL_AFTER_BYTES: [u64; 4] = [1 << 20, 4 << 20, 16 << 20, 64 << 20];
-/// Problems listed one by one; the counts go on.
-const MAX_PROBLEMS: usize = 10_000;
 /// UTF-16 units of a prompt that its summary is made from.
 const PROMPT_HEAD: usize = 400;
 
@@ -92,23 +89,23 @@ impl Reader {
         }
         let readable = json::readable(found.bytes);
         let text = readable.text.as_ref();
-        let span = without_nuls(found);
+        if text.is_empty() {
+            self.unreadable(found.span, fate(found.terminated), "nothing but NUL bytes");
+            return;
+        }
+        // Without the NULs around it: they belong to the gap, so that a fork leaves them out.
+        let span = readable.span(found.span, 0, text.len());
         if let Some(repair) = readable.repair {
             self.problem(span, ProblemKind::Repaired, repair.to_owned());
-        }
-        if text.is_empty() {
-            return;
         }
         if self.follows_the_array(found) {
             self.unreadable(span, ProblemKind::Unreadable, "lies after the end of the array");
             return;
         }
         let Err(reason) = self.entry(span, text) else { return };
-        let parts = match (&readable.text, self.framing) {
-            // Offsets in a text with replaced bytes are not those of the file.
-            (Cow::Owned(_), _) => Vec::new(),
-            (_, Framing::Lines) => json::split_line(text),
-            (_, Framing::Array { .. }) => recover::parts(text),
+        let parts = match self.framing {
+            Framing::Lines => json::split_line(text),
+            Framing::Array { .. } => recover::parts(text),
         };
         if parts.len() <= 1 {
             self.unreadable(span, fate(found.terminated), &reason);
@@ -116,12 +113,9 @@ impl Reader {
         }
         let last = parts.len() - 1;
         for (index, (at, part)) in parts.into_iter().enumerate() {
-            let span = Span {
-                offset: span.offset.saturating_add(at as u64),
-                len: u32::try_from(part.trim_end().len()).unwrap_or(u32::MAX),
-                line: span.line,
-            };
-            if let Err(reason) = self.entry(span, part.trim_end()) {
+            let part = part.trim_end();
+            let span = readable.span(found.span, at, part.len());
+            if let Err(reason) = self.entry(span, part) {
                 self.unreadable(span, fate(found.terminated || index < last), &reason);
             }
         }
@@ -175,17 +169,11 @@ impl Reader {
             note.ended_at = entry.time();
         }
         let refusal = check::refusal(entry, role);
-        self.records.push(Record { span, kind, role, refused: refusal.is_some() });
+        let refused = refusal.is_some();
         if let Some(reason) = refusal {
-            let locator = Locator::Index(number.into());
-            self.push_problem(Problem {
-                locator,
-                offset: Some(span.offset),
-                kind: ProblemKind::Refused,
-                message: reason,
-                file: None,
-            });
+            self.problem(span, ProblemKind::Refused, reason);
         }
+        self.records.push(Record { span, kind, role, refused });
         self.tell(number, role, entry, span.len);
     }
 
@@ -289,13 +277,7 @@ impl Reader {
             Framing::Lines => Locator::Line(span.line.into()),
             Framing::Array { .. } => Locator::Index(self.number().into()),
         };
-        self.push_problem(Problem { locator, offset: Some(span.offset), kind, message, file: None });
-    }
-
-    pub fn push_problem(&mut self, problem: Problem) {
-        if self.report.problems.len() < MAX_PROBLEMS {
-            self.report.problems.push(problem);
-        }
+        self.report.push(Problem { locator, offset: Some(span.offset), kind, message, file: None });
     }
 
     /// Says when the end of the file is not the end of its array.
@@ -308,7 +290,7 @@ impl Reader {
         let follows = tail.get(..read).unwrap_or_default().trim_ascii_start();
         let follows = follows.strip_prefix(b",").unwrap_or(follows).trim_ascii_start();
         if !follows.starts_with(b"]") && read < tail.len() && !is_torn && self.last_is_entry() {
-            self.push_problem(Problem {
+            self.report.notice(Problem {
                 locator: Locator::Index(self.number().into()),
                 offset: Some(self.file.len()),
                 kind: ProblemKind::Structure,
@@ -320,18 +302,6 @@ impl Reader {
 
     fn last_is_entry(&self) -> bool {
         self.records.last().is_none_or(|record| record.kind != Kind::Unreadable)
-    }
-}
-
-/// Where a record lies without the NULs around it: they belong to the gap, so that a fork leaves them out.
-fn without_nuls(found: Found<'_>) -> Span {
-    let blank = |byte: &&u8| **byte == 0 || byte.is_ascii_whitespace();
-    let lead = found.bytes.iter().take_while(blank).count();
-    let trail = found.bytes.iter().skip(lead).rev().take_while(blank).count();
-    Span {
-        offset: found.span.offset.saturating_add(lead as u64),
-        len: u32::try_from(found.bytes.len() - lead - trail).unwrap_or(u32::MAX),
-        line: found.span.line,
     }
 }
 

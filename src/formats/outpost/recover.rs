@@ -2,8 +2,8 @@
 //! a single element.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
+use crate::formats::json;
 use crate::formats::lenient::Text;
 
 /// How many times its own length may be read before the rest of an element is given up: objects nested in each other
@@ -62,15 +62,12 @@ fn entry_end(text: &str) -> (Option<usize>, usize) {
         #[serde(borrow)]
         kind: Text<'a>,
     }
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    let value = match stream.next() {
-        Some(Ok(value)) => value,
-        Some(Err(error)) => return (None, position(text, &error)),
-        None => return (None, 0),
+    let value = match json::value(text) {
+        Ok(value) => value.get(),
+        Err(error) => return (None, position(text, &error)),
     };
-    let end = stream.byte_offset();
-    let is_entry = serde_json::from_str::<Kinded>(value.get()).is_ok_and(|entry| entry.kind.as_str().is_some());
-    (is_entry.then_some(end), 2 * end)
+    let is_entry = serde_json::from_str::<Kinded>(value).is_ok_and(|entry| entry.kind.as_str().is_some());
+    (is_entry.then_some(value.len()), 2 * value.len())
 }
 
 /// The byte offset of an error, nearly.

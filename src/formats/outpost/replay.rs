@@ -18,17 +18,8 @@ const NOT_REPLAYABLE: &str = "recorded without logging.replayable";
 type Emit<'a> = &'a mut dyn FnMut(Value) -> Result<(), ReadError>;
 
 impl Journal {
-    /// The lines of the turns `from` to `to`, both included, counted from 1.
-    pub fn replay_lines(&self, from: u32, to: u32, emit: Emit<'_>) -> Result<(), ReadError> {
-        for (number, turn) in (1..).zip(self.turns.list()) {
-            if (from..=to).contains(&number) {
-                self.replay_turn(number, turn, emit)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn replay_turn(&self, number: u32, turn: &Turn, emit: Emit<'_>) -> Result<(), ReadError> {
+    /// The lines of a turn.
+    pub fn replay_turn(&self, number: u32, turn: &Turn, emit: Emit<'_>) -> Result<(), ReadError> {
         if !turn.resumed_by.is_empty() {
             emit(json!({ "turn": number, "steering": self.steering(turn)? }))?;
         }
@@ -134,7 +125,7 @@ impl Journal {
     }
 
     /// What of each turn another recording can be compared with.
-    pub fn comparable_turns(&self) -> Vec<ReplayTurn> {
+    pub fn comparable_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
         let turns = self.turns.list();
         let mut comparable = Vec::with_capacity(turns.len());
         for (index, turn) in turns.iter().enumerate() {
@@ -144,27 +135,26 @@ impl Journal {
                 .is_some_and(|before| before.handover.is_some());
             let is_compared = !follows_handover && turn.resumed_by.is_empty();
             let changes = match turn.changes {
-                Some(number) => self.changes(number),
+                Some(number) => Some(self.changes(number)?),
                 None if index + 1 == turns.len() && !self.turns.replayable => {
                     Some(ReplayChanges::Unavailable { reason: NOT_REPLAYABLE.into() })
                 }
                 None => None,
             };
-            let prompt = if is_compared { self.prompt_text(turn).ok() } else { None };
+            let prompt = if is_compared { Some(self.prompt_text(turn)?) } else { None };
             comparable.push(ReplayTurn { prompt, changes });
         }
-        comparable
+        Ok(comparable)
     }
 
-    fn changes(&self, number: u32) -> Option<ReplayChanges> {
-        let changes = self.with_entry(number, |entry| match (entry.unavailable(), entry.recorded_commits()) {
+    fn changes(&self, number: u32) -> Result<ReplayChanges, ReadError> {
+        self.with_entry(number, |entry| match (entry.unavailable(), entry.recorded_commits()) {
             (Some(reason), _) => ReplayChanges::Unavailable { reason },
             (None, Some(commits)) => ReplayChanges::Recorded {
                 baseline_tree: entry.baseline().unwrap_or_default().tree.or_empty().to_owned(),
                 trees: commits.iter().map(|commit| commit.tree.or_empty().to_owned()).collect(),
             },
             (None, None) => ReplayChanges::Unavailable { reason: "the commits cannot be read".into() },
-        });
-        changes.ok()
+        })
     }
 }

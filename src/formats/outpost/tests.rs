@@ -39,12 +39,14 @@ impl Opened {
 
     fn lines(&self) -> Vec<Value> {
         let mut lines = Vec::new();
-        self.recording
-            .replay(1, u32::MAX, &mut |line| {
-                lines.push(line);
-                Ok(())
-            })
-            .unwrap();
+        for step in &self.recording.session().steps {
+            self.recording
+                .replay(step.number, &mut |line| {
+                    lines.push(line);
+                    Ok(())
+                })
+                .unwrap();
+        }
         lines
     }
 

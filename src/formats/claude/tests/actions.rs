@@ -21,7 +21,7 @@ pub fn check_forks_of_harmed(recording: &dyn Recording, name: &str) {
 fn check(recording: &dyn Recording, name: &str, strict: bool) {
     let session = recording.session();
     for step in &session.steps {
-        let fork = match recording.fork(Cut::After(step.number)) {
+        let fork = match recording.fork(Cut::After(step.number), Watch::none()) {
             Ok(fork) => fork,
             Err(Refusal::Rule(reason)) => {
                 assert!(step.fork_refusal.is_some() || reason.contains("without a result"), "{name}: {reason}");
@@ -97,7 +97,7 @@ pub fn check_reverts(recording: &dyn Recording, name: &str) {
     let session = recording.session();
     for step in &session.steps {
         let context = format!("{name}: revert of step {}", step.number);
-        let revert = match recording.revert(step.number) {
+        let revert = match recording.revert(step.number, Watch::none()) {
             Ok(revert) => revert,
             Err(Refusal::Rule(_)) => {
                 assert!(step.revert_refusal.is_some(), "{context}");

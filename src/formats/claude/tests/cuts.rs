@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::build::{SESSION, Script, ask, tool_use};
 use super::damage::rich;
 use super::{open_bytes, open_path};
-use crate::formats::{Cut, FileAction, FileActionKind, Recording};
+use crate::formats::{Cut, FileAction, FileActionKind, Recording, Refusal};
 use crate::model::StepKind;
-use crate::store::{Rewrite, Watch, write_new};
+use crate::store::{ReadError, Rewrite, Watch, write_new};
 
 fn written(rewrite: &Rewrite) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
@@ -27,7 +27,7 @@ fn uuids(lines: &[String]) -> Vec<String> {
 }
 
 fn fork(recording: &dyn Recording, cut: Cut) -> (Vec<String>, Vec<String>, u32) {
-    let fork = recording.fork(cut).unwrap();
+    let fork = recording.fork(cut, Watch::none()).unwrap();
     (written(&fork.rewrite), fork.warnings, fork.steps)
 }
 
@@ -38,7 +38,7 @@ fn a_fork_edits_nothing_but_identity() {
     script.raw(r#"{ "odd" : [1.50, "\u0041\ud83d"], "type":"user","uuid":"u1","parentUuid":null,"sessionId":"x","session_id":"x","forkedFrom":{"sessionId":"older"},"message":{"content":"One","sessionId":"kept"} }"#);
     script.raw(r#"{"type":"assistant","uuid":"a1","parentUuid":"u1","message":{"content":"1"}}"#);
     let (_folder, recording) = open_bytes(&script.bytes());
-    let fork = recording.fork(Cut::After(1)).unwrap();
+    let fork = recording.fork(Cut::After(1), Watch::none()).unwrap();
     let id = &fork.session_id;
     assert_eq!(fork.file_name, format!("{id}.jsonl"));
     assert_eq!(
@@ -96,8 +96,8 @@ fn a_fork_keeps_the_chain_and_what_belongs_to_it() {
     let (lines, _, steps) = fork(&*recording, Cut::Before(2));
     assert_eq!((uuids(&lines), steps), (vec!["u1".into(), "custom-title".into()], 1));
     assert!(lines[1].contains("Cart (fork before step 2)"));
-    assert!(recording.fork(Cut::Before(1)).is_err());
-    assert!(recording.fork(Cut::After(7)).is_err());
+    assert!(recording.fork(Cut::Before(1), Watch::none()).is_err());
+    assert!(recording.fork(Cut::After(7), Watch::none()).is_err());
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_fork_of_a_fork_of_a_rewound_session_is_right() {
     script.back_to("a1").prompt("u3", "Found").says("a3", "3").prompt("u4", "Last").says("a4", "4");
     let (folder, recording) = open_bytes(&script.bytes());
     let reopen = |recording: &dyn Recording, step| -> Arc<dyn Recording> {
-        let fork = recording.fork(Cut::After(step)).unwrap();
+        let fork = recording.fork(Cut::After(step), Watch::none()).unwrap();
         let path = folder.path().join(&fork.file_name);
         write_new(&path, &fork.rewrite, Watch::none()).unwrap();
         open_path(&path)
@@ -163,7 +163,7 @@ fn a_fork_of_a_fork_of_a_rewound_session_is_right() {
 fn a_revert_takes_out_what_came_of_a_step_and_nothing_else() {
     let script = rich();
     let (_folder, recording) = open_bytes(&script.bytes());
-    let revert = recording.revert(3).unwrap();
+    let revert = recording.revert(3, Watch::none()).unwrap();
     let kept: Vec<String> = written(&revert.rewrite);
     let names = uuids(&kept);
     // The branch that was left before stays; the record it parted from moves behind it.
@@ -204,13 +204,13 @@ fn a_revert_takes_out_what_came_of_a_step_and_nothing_else() {
 #[test]
 fn a_revert_of_a_question_gives_no_prompt_back() {
     let (_folder, recording) = open_bytes(&rich().bytes());
-    let revert = recording.revert(2).unwrap();
+    let revert = recording.revert(2, Watch::none()).unwrap();
     let names = uuids(&written(&revert.rewrite));
     assert_eq!(names, ["mode", "queue-operation", "file-history-snapshot", "u1", "custom-title"]);
     assert_eq!((revert.keeps_steps, revert.prefill), (1, None));
     // Created by the first of the dropped edits: it was not there before.
     assert_eq!(revert.dropped.file_actions, [FileAction { path: "/s/cart.rs".into(), kind: FileActionKind::Delete }]);
-    assert!(recording.revert(1).is_err());
+    assert!(recording.revert(1, Watch::none()).is_err());
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn notes_about_dropped_records_go_with_them() {
     script.loose("mode", json!({"mode": "normal"})).loose("last-prompt", json!({"leafUuid": "a2"}));
     script.loose("cost-state", json!({"totalCostUSD": 1.0})).raw("{torn");
     let (_folder, recording) = open_bytes(&script.bytes());
-    let revert = recording.revert(2).unwrap();
+    let revert = recording.revert(2, Watch::none()).unwrap();
     let expected: Vec<_> = [0, 1, 2, 3, 8, 10, 11].iter().map(|line| script.lines[*line].clone()).collect();
     assert_eq!(written(&revert.rewrite), expected);
     assert_eq!(revert.warnings, Vec::<String>::new());
@@ -239,7 +239,7 @@ fn records_that_only_order_links_stay_linked() {
     script.raw(r#"{"type":"user","uuid":"u3","parentUuid":"a1","message":{"content":"Two"}}"#);
     let (_folder, recording) = open_bytes(&script.bytes());
     assert_eq!(recording.session().steps.len(), 2);
-    let revert = recording.revert(2).unwrap();
+    let revert = recording.revert(2, Watch::none()).unwrap();
     let kept = written(&revert.rewrite);
     assert_eq!(uuids(&kept), ["u1", "u2", "a1"]);
     assert_eq!(kept[2], r#"{"type":"assistant","uuid":"a1","message":{"content":"1"},"parentUuid":"u1"}"#);
@@ -249,12 +249,14 @@ fn records_that_only_order_links_stay_linked() {
 
 fn replayed(recording: &dyn Recording, from: u32, to: u32) -> Vec<Value> {
     let mut lines = Vec::new();
-    recording
-        .replay(from, to, &mut |line| {
-            lines.push(line);
-            Ok(())
-        })
-        .unwrap();
+    for step in from..=to {
+        recording
+            .replay(step, &mut |line| {
+                lines.push(line);
+                Ok(())
+            })
+            .unwrap();
+    }
     lines
 }
 
@@ -290,12 +292,14 @@ fn a_replay_gives_records_without_their_envelope() {
     assert_eq!(lines[6]["event"]["isApiErrorMessage"], true);
     assert_eq!(lines[7], json!({"turn": 2, "failure": {"code": "529", "message": "Overloaded"}}));
     assert_eq!(replayed(&*recording, 2, 2), lines[6..]);
+    assert_eq!(replayed(&*recording, 3, 3), [json!(null); 0]);
 }
 
 #[test]
 fn prompts_are_what_replays_are_compared_by() {
     let (_folder, recording) = open_bytes(&rich().bytes());
-    let prompts: Vec<_> = recording.replay_turns().into_iter().map(|turn| (turn.prompt, turn.changes)).collect();
+    let prompts: Vec<_> =
+        recording.replay_turns().unwrap().into_iter().map(|turn| (turn.prompt, turn.changes)).collect();
     let expected = [Some("Store the cart"), None, Some("Both files"), Some("and hurry"), Some("/review"), Some("Last")];
     assert_eq!(prompts, expected.map(|prompt| (prompt.map(str::to_owned), None)));
     let question = recording.session().steps.iter().find(|step| step.kind == StepKind::QuestionAnswer).unwrap();
@@ -303,4 +307,30 @@ fn prompts_are_what_replays_are_compared_by() {
         recording.prompt(question.number).unwrap(),
         "Which storage?\n- SQLite: one file\n- Postgres: a server\n→ SQLite"
     );
+}
+
+#[test]
+fn a_plan_can_be_called_off_and_tells_how_far_it_is() {
+    let (_folder, recording) = open_bytes(&rich().bytes());
+    let cancelled = std::sync::atomic::AtomicBool::new(false);
+    let told = std::sync::Mutex::new(Vec::new());
+    let tell = |done, total| told.lock().unwrap().push((done, total));
+    let watch = Watch::new(&cancelled, &tell);
+    recording.fork(Cut::After(3), watch).unwrap();
+    recording.revert(3, watch).unwrap();
+    let told = told.lock().unwrap().clone();
+    assert!(told.len() > 2 && told.iter().all(|(done, total)| done <= total && *total > 0), "{told:?}");
+    cancelled.store(true, std::sync::atomic::Ordering::Relaxed);
+    let watch = Watch::new(&cancelled, &|_, _| {});
+    for result in [recording.fork(Cut::After(3), watch).map(drop), recording.revert(3, watch).map(drop)] {
+        assert!(matches!(result, Err(Refusal::Read(ReadError::Cancelled(_)))));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_any_more_is_no_turn_without_a_prompt() {
+    let (_folder, recording) = open_bytes(&rich().bytes());
+    let path = &recording.session().source;
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(10).unwrap();
+    assert!(matches!(recording.replay_turns(), Err(ReadError::Shrunk { .. })));
 }

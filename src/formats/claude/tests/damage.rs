@@ -157,6 +157,38 @@ fn values_that_are_no_records_are_kept_and_shown() {
 }
 
 #[test]
+fn of_a_huge_record_that_cannot_be_read_the_start_is_shown() {
+    let mut script = Script::new();
+    script.prompt("u1", "One").raw(&format!("{{\"type\":{}", "x".repeat(9 * 1024 * 1024 - 8)));
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let event = &recording.session().events[0];
+    let text = recording.body(event).unwrap().text;
+    assert_eq!(text.len(), 8 * 1024 * 1024 + "\n… 1048576 bytes more".len());
+    assert!(text.starts_with("{\"type\":xxx") && text.ends_with("\n… 1048576 bytes more"));
+    let raw = crate::formats::raw_record(&*recording, event.place).unwrap();
+    assert_eq!(String::from_utf8(raw).unwrap(), text);
+}
+
+#[test]
+fn problems_are_listed_up_to_a_bound() {
+    let mut script = Script::new();
+    script.prompt("u1", "One").chain("u2", "user", json!({"parentUuid": "lost", "message": {"content": "Two"}}));
+    for _ in 0..10_005 {
+        script.raw("x");
+    }
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let report = &recording.session().report;
+    assert_eq!(report.records.unreadable, 10_005);
+    assert_eq!(report.problems.len(), 10_002);
+    let messages: Vec<_> = report.problems[10_000..].iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        ["its parent is not in the file; the chain begins here", "5 more problems are not listed"],
+        "what concerns the whole file is told whatever else there is"
+    );
+}
+
+#[test]
 fn depth_and_length_have_no_say() {
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     let mut script = Script::new();
@@ -202,7 +234,7 @@ fn an_export_opens_in_the_order_of_its_array() {
         assert_eq!(kinds, [EventKind::Text, EventKind::Tool]);
         assert_eq!((session.report.records.total, session.report.records.read), (4, 4));
         assert_eq!(session.id, "export");
-        assert!(recording.fork(Cut::After(1)).is_err() && recording.revert(2).is_err());
+        assert!(recording.fork(Cut::After(1), Watch::none()).is_err() && recording.revert(2, Watch::none()).is_err());
         assert!(session.steps[1].fork_refusal.as_deref().unwrap().contains("export"));
     }
 }
@@ -214,7 +246,7 @@ impl Observer for Waiting {
         Watch::none()
     }
     fn partial(&self, recording: Arc<dyn Recording>) {
-        assert!(recording.fork(Cut::After(1)).is_err(), "half a file is not cut");
+        assert!(recording.fork(Cut::After(1), Watch::none()).is_err(), "half a file is not cut");
         self.0.lock().unwrap().push((recording.session().steps.len(), recording.session().events.len()));
     }
     fn wants_partial(&self) -> bool {
@@ -266,10 +298,10 @@ fn ask_everything(recording: &dyn Recording) {
     }
     for step in &session.steps {
         recording.prompt(step.number).unwrap();
-        let _ = recording.fork(Cut::Before(step.number));
+        let _ = recording.fork(Cut::Before(step.number), Watch::none());
+        recording.replay(step.number, &mut |_| Ok(())).unwrap();
     }
-    recording.replay(1, u32::MAX, &mut |_| Ok(())).unwrap();
-    assert_eq!(recording.replay_turns().len(), session.steps.len());
+    assert_eq!(recording.replay_turns().unwrap().len(), session.steps.len());
 }
 
 #[derive(Clone, Debug)]

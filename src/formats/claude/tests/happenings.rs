@@ -5,7 +5,10 @@ use serde_json::json;
 use super::build::{SESSION, Script, tool_use};
 use super::shapes::session;
 use super::{open_bytes, open_path};
-use crate::model::{Decision, Event, EventKind, Fact, Outcome, Session, SubagentStatus, ToolState};
+use crate::model::{
+    Decision, Event, EventKind, Fact, Outcome, ProblemKind, Session, SubagentStatus, TitleSource, ToolState,
+};
+use crate::store::Watch;
 
 fn event(session: &Session, kind: EventKind) -> &Event {
     session.events.iter().find(|event| event.kind == kind).unwrap_or_else(|| panic!("no {kind:?}"))
@@ -352,7 +355,7 @@ fn subagents_have_files_of_their_own() {
     assert!(session.report.problems[0].file.as_deref().unwrap().ends_with("agent-ab12.jsonl"));
 
     // A fork takes the agent's file along, under its own name.
-    let fork = recording.fork(crate::formats::Cut::After(1)).unwrap();
+    let fork = recording.fork(crate::formats::Cut::After(1), Watch::none()).unwrap();
     let names: Vec<_> = fork.companions.iter().map(|(path, _)| path.display().to_string()).collect();
     let below = |name: &str| format!("{}/subagents/{name}", fork.session_id);
     assert_eq!(names, [below("agent-ab12.jsonl"), below("agent-ab12.meta.json")]);
@@ -402,4 +405,61 @@ fn old_files_of_subagents_lie_beside_the_session() {
     let agents = &recording.session().subagents;
     assert_eq!(agents.len(), 1);
     assert_eq!((agents[0].id.as_str(), agents[0].call_id.as_deref()), ("1f", Some("t1")));
+}
+
+#[test]
+fn files_of_other_sessions_do_not_crowd_out_a_sessions_own() {
+    let mut script = Script::new();
+    script.prompt("u1", "Delegate").calls("a1", "t1", "Task", json!({"description": "Find", "prompt": "List files"}));
+    script.result("r1", "t1", "Found it.", json!({}));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(format!("{SESSION}.jsonl"));
+    std::fs::write(&path, script.bytes()).unwrap();
+    let own = agent_script("List files").bytes();
+    let other = String::from_utf8(own.clone()).unwrap().replace(SESSION, "another");
+    for number in 0..2_100 {
+        std::fs::write(folder.path().join(format!("agent-{number:05}.jsonl")), &other).unwrap();
+    }
+    std::fs::write(folder.path().join("agent-own.jsonl"), &own).unwrap();
+    let recording = open_path(&path);
+    let ids: Vec<_> = recording.session().subagents.iter().map(|agent| agent.id.as_str()).collect();
+    assert_eq!(ids, ["own"]);
+    assert_eq!(recording.session().report.problems, []);
+
+    for number in 0..501 {
+        std::fs::write(folder.path().join(format!("agent-{number:05}.jsonl")), &own).unwrap();
+    }
+    let recording = open_path(&path);
+    assert_eq!((recording.session().subagents.len(), recording.files().len()), (500, 501));
+    let messages: Vec<_> = recording.session().report.problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(messages, ["there are 502 files of subagents; 2 of them were left out"]);
+}
+
+#[test]
+fn an_agents_own_file_says_what_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent-ab12.jsonl");
+    std::fs::write(&path, agent_script("List  files\nof the shop").bytes()).unwrap();
+    let titled = |session: &Session| (session.title.clone(), session.title_source);
+    let recording = open_path(&path);
+    let session = recording.session();
+    assert_eq!(titled(session), (Some("List files of the shop".to_owned()), TitleSource::FirstPrompt));
+    assert_eq!((session.steps.len(), session.events.len()), (0, 2));
+    let problem = &session.report.problems[0];
+    assert_eq!(problem.kind, ProblemKind::Structure);
+    assert_eq!(problem.message, "this is a subagent's own file: it has events but no steps of a person");
+
+    std::fs::write(folder.path().join("agent-ab12.meta.json"), r#"{"description":"Find files"}"#).unwrap();
+    let recording = open_path(&path);
+    assert_eq!(titled(recording.session()), (Some("Find files".to_owned()), TitleSource::Generated));
+
+    // A session with agents inside is no agent's file.
+    let mut script = Script::new();
+    script.prompt("u1", "Delegate");
+    for line in &agent_script("List files").lines {
+        script.raw(line);
+    }
+    let whole = self::session(&script);
+    assert_eq!(titled(&whole), (Some("Delegate".to_owned()), TitleSource::FirstPrompt));
+    assert_eq!(whole.report.problems, []);
 }

@@ -392,7 +392,7 @@ fn records_without_ids_follow_the_order_of_the_file() {
     assert_eq!(session.steps[1].step_id, id("line 3"));
     assert_eq!(session.steps[1].revert_target, Some(id("x")));
     assert_eq!(session.id, "5e551011-0000-4000-8000-000000000001", "the file's name");
-    assert!(recording.fork(crate::formats::Cut::After(1)).is_err());
+    assert!(recording.fork(crate::formats::Cut::After(1), crate::store::Watch::none()).is_err());
     assert!(session.steps[0].fork_refusal.is_some());
 }
 

@@ -5,11 +5,12 @@ use serde_json::json;
 use super::*;
 use crate::formats::{Cut, FileAction, FileActionKind, Fork, Refusal};
 use crate::model::Outcome;
+use crate::store::ReadError;
 
 const NO_COMMITS: &str = r#"No recorded commits belong to these steps: replay it with divergence: "warn""#;
 
 fn fork(opened: &Opened, cut: Cut) -> Fork {
-    opened.recording.fork(cut).unwrap()
+    opened.recording.fork(cut, Watch::none()).unwrap()
 }
 
 /// What has to stay the same of each kept step.
@@ -145,7 +146,7 @@ fn every_fork_holds_its_steps_as_they_were() {
         for (cut, steps) in [(Cut::After(number), number), (Cut::Before(number), number - 1)] {
             let opened = open(entries.clone());
             if steps == 0 {
-                assert!(matches!(opened.recording.fork(cut), Err(Refusal::Rule(_))));
+                assert!(matches!(opened.recording.fork(cut, Watch::none()), Err(Refusal::Rule(_))));
                 continue;
             }
             let mut before = kept(&opened, steps);
@@ -196,7 +197,7 @@ fn a_revert_says_what_goes() {
         { "kind": "workspace-commits", "source": "git", "baseline": { "commit": "c", "tree": "t" },
           "commits": [{ "oid": "o", "tree": "u", "message": "m\n", "patch": literal, "author": identity, "committer": identity }] }
     ]));
-    let revert = opened.recording.revert(2).unwrap();
+    let revert = opened.recording.revert(2, Watch::none()).unwrap();
     assert_eq!((revert.keeps_steps, revert.prefill.as_deref()), (1, Some("two\n")));
     assert_eq!(revert.dropped.messages, 2, "the prompt, and the answer that text and result both give");
     assert_eq!(revert.dropped.irreversible, [("shell".to_owned(), "make install".to_owned())]);
@@ -214,9 +215,39 @@ fn a_revert_says_what_goes() {
     let before = fork(&opened, Cut::Before(2));
     assert_eq!(revert.rewrite.pieces(), before.rewrite.pieces());
 
-    let error = opened.recording.revert(1).unwrap_err();
+    let error = opened.recording.revert(1, Watch::none()).unwrap_err();
     assert_eq!(error.to_string(), "nothing would be left: Outpost refuses a journal without turns");
-    let error = opened.recording.revert(3).unwrap_err();
+    let error = opened.recording.revert(3, Watch::none()).unwrap_err();
     assert_eq!(error.to_string(), "there is no step 3; the session has 2");
-    assert!(opened.recording.fork(Cut::After(0)).is_err());
+    assert!(opened.recording.fork(Cut::After(0), Watch::none()).is_err());
+}
+
+#[test]
+fn a_plan_can_be_called_off() {
+    let opened = open(worked_example());
+    let cancelled = std::sync::atomic::AtomicBool::new(true);
+    let watch = Watch::new(&cancelled, &|_, _| {});
+    let fork = opened.recording.fork(Cut::After(2), watch).map(drop);
+    let revert = opened.recording.revert(2, watch).map(drop);
+    for result in [fork, revert] {
+        assert!(matches!(result, Err(Refusal::Read(ReadError::Cancelled(_)))));
+    }
+}
+
+#[test]
+fn a_plan_tells_how_far_it_is() {
+    let opened = open(worked_example());
+    let (cancelled, told) = (std::sync::atomic::AtomicBool::new(false), std::sync::Mutex::new(Vec::new()));
+    let tell = |done, total| told.lock().unwrap().push((done, total));
+    opened.recording.revert(2, Watch::new(&cancelled, &tell)).unwrap();
+    let told = told.into_inner().unwrap();
+    assert!(!told.is_empty());
+    assert!(told.iter().all(|(done, total)| done <= total && *total == opened.bytes().len() as u64), "{told:?}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_any_more_is_no_turn_without_a_prompt() {
+    let opened = open(worked_example());
+    std::fs::OpenOptions::new().write(true).open(&opened.path).unwrap().set_len(10).unwrap();
+    assert!(matches!(opened.recording.replay_turns(), Err(ReadError::Shrunk { .. })));
 }

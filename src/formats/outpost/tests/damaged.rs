@@ -46,7 +46,7 @@ fn lines_that_are_no_entries_are_shown_and_left_out_of_forks() {
         [
             (ProblemKind::Unreadable, Locator::Line(2)),
             (ProblemKind::Unknown, Locator::Line(4)),
-            (ProblemKind::Refused, Locator::Index(4)),
+            (ProblemKind::Refused, Locator::Line(4)),
             (ProblemKind::Repaired, Locator::Line(6)),
             (ProblemKind::Torn, Locator::Line(6)),
         ]
@@ -58,7 +58,7 @@ fn lines_that_are_no_entries_are_shown_and_left_out_of_forks() {
     );
     assert_eq!(opened.recording.body(&opened.events(1)[0]).unwrap().text, "7");
 
-    let made = opened.recording.fork(Cut::After(1)).unwrap();
+    let made = opened.recording.fork(Cut::After(1), Watch::none()).unwrap();
     assert_eq!(
         made.warnings[1..],
         [
@@ -70,6 +70,65 @@ fn lines_that_are_no_entries_are_shown_and_left_out_of_forks() {
     assert_eq!(again.recording.session().report.records.total, 4);
     assert_eq!(again.own_events(1).len(), 3);
     assert_eq!(again.bytes().lines().count(), 4, "one entry a line now");
+}
+
+#[test]
+fn nothing_but_nuls_is_a_record_that_counts() {
+    let entry = r#"{"kind":"prompt","source":"agent","seq":1,"text":"a"}"#;
+    let lines = open_bytes("journal.jsonl", format!("{entry}\n\0\0\0\n{entry}\n\0\0").as_bytes());
+    let array = open_bytes("journal.json", format!("[{entry},\n\0\0,{entry}]\n\0\0").as_bytes());
+    for (opened, torn) in [(lines, 1), (array, 0)] {
+        let session = opened.recording.session();
+        adds_up(session);
+        let records = session.report.records;
+        assert_eq!((records.total, records.read, records.unreadable, records.torn), (4, 2, 2 - torn, torn));
+        assert_eq!(session.report.problems[0].message, "nothing but NUL bytes");
+        let made = opened.recording.fork(Cut::After(2), Watch::none()).unwrap();
+        let again = opened.reopen(&made);
+        assert_eq!(again.recording.session().report.records.total, 2);
+        assert_eq!(again.recording.session().report.problems, []);
+    }
+}
+
+#[test]
+fn two_records_on_a_line_are_two_though_a_byte_of_one_is_no_utf8() {
+    let line = b"\0{\"kind\":\"prompt\",\"source\":\"agent\",\"seq\":1,\"text\":\"a\xff\"}\
+                 {\"kind\":\"text\",\"source\":\"agent\",\"seq\":2,\"text\":\"b\xe2\x82c\"}\n";
+    let opened = open_bytes("journal.jsonl", line);
+    let session = opened.recording.session();
+    adds_up(session);
+    assert_eq!((session.report.records.read, session.report.records.total), (2, 2));
+    assert_eq!(opened.recording.prompt(1).unwrap(), "a\u{fffd}");
+    assert_eq!(opened.recording.body(&opened.events(1)[0]).unwrap().text, "b\u{fffd}c");
+    let made = opened.recording.fork(Cut::After(1), Watch::none()).unwrap();
+    let again = opened.reopen(&made);
+    assert_eq!(again.recording.session().report.records.read, 2);
+    assert_eq!(again.own_events(1).len(), 1);
+}
+
+#[test]
+fn of_a_huge_record_that_cannot_be_read_the_start_is_shown() {
+    let entry = r#"{"kind":"prompt","source":"agent","seq":1,"text":"a"}"#;
+    let huge = format!("{{\"kind\":{}", "x".repeat(9 * 1024 * 1024 - 8));
+    let opened = open_bytes("journal.jsonl", format!("{entry}\n{huge}\n").as_bytes());
+    let event = &opened.events(1)[0];
+    assert_eq!(event.kind, EventKind::Unreadable);
+    let text = opened.recording.body(event).unwrap().text;
+    assert_eq!(text.len() - text.rfind('\n').unwrap(), "\n… 1048576 bytes more".len());
+    assert!(text.starts_with("{\"kind\":xxx") && text.ends_with("\n… 1048576 bytes more"));
+    let raw = formats::raw_record(&*opened.recording, event.place).unwrap();
+    assert_eq!(String::from_utf8(raw).unwrap(), text);
+}
+
+#[test]
+fn problems_are_listed_up_to_a_bound() {
+    let entry = r#"{"kind":"prompt","source":"agent","seq":1,"text":"a"}"#;
+    let opened = open_bytes("journal.jsonl", format!("{entry}\n{}", "7\n".repeat(10_005)).as_bytes());
+    let report = &opened.recording.session().report;
+    assert_eq!(report.records.unreadable, 10_005);
+    assert_eq!(report.problems.len(), 10_001);
+    let last = report.problems.last().unwrap();
+    assert_eq!((last.kind, last.message.as_str()), (ProblemKind::Structure, "5 more problems are not listed"));
 }
 
 #[test]
@@ -85,7 +144,7 @@ fn an_array_that_is_cut_off_ends_in_a_torn_entry() {
         assert_eq!(session.steps.len(), 3);
         let expected = if end == whole.len() - 1 { ProblemKind::Structure } else { ProblemKind::Torn };
         assert_eq!(session.report.problems[0].kind, expected);
-        let made = recording.fork(Cut::After(3)).unwrap();
+        let made = recording.fork(Cut::After(3), Watch::none()).unwrap();
         let fork = folder.path().join("fork.json");
         write_new(&fork, &made.rewrite, Watch::none()).unwrap();
         let entries: Vec<Value> = serde_json::from_slice(&std::fs::read(&fork).unwrap()).unwrap();
@@ -113,7 +172,7 @@ fn one_damaged_string_does_not_swallow_the_rest_of_an_array() {
     adds_up(session);
     assert_eq!((session.report.records.read, session.report.records.unreadable), (13, 1));
     assert_eq!(session.steps.len(), 3);
-    let made = recording.fork(Cut::After(3)).unwrap();
+    let made = recording.fork(Cut::After(3), Watch::none()).unwrap();
     let fork = folder.path().join("fork.json");
     write_new(&fork, &made.rewrite, Watch::none()).unwrap();
     let entries: Vec<Value> = serde_json::from_slice(&std::fs::read(&fork).unwrap()).unwrap();
@@ -130,7 +189,7 @@ fn what_follows_the_array_is_no_entry() {
     let session = recording.session();
     adds_up(session);
     assert_eq!((session.steps.len(), session.report.records.unreadable), (2, 1));
-    let made = recording.fork(Cut::After(2)).unwrap();
+    let made = recording.fork(Cut::After(2), Watch::none()).unwrap();
     let fork = folder.path().join("fork.json");
     write_new(&fork, &made.rewrite, Watch::none()).unwrap();
     assert_eq!(std::fs::read_to_string(fork).unwrap().trim_end(), format!("[{entry},{entry}]"));
@@ -179,7 +238,7 @@ fn deep_nesting_is_kept_as_text() {
     assert_eq!(recording.body(event).unwrap().input.as_deref(), Some(deep.as_str()));
     let mut lines = 0;
     recording
-        .replay(1, 1, &mut |_| {
+        .replay(1, &mut |_| {
             lines += 1;
             Ok(())
         })
@@ -260,10 +319,10 @@ proptest! {
         for event in &session.events {
             recording.body(event).unwrap();
         }
-        recording.replay(1, u32::MAX, &mut |_| Ok(())).unwrap();
-        recording.replay_turns();
+        recording.replay_turns().unwrap();
         for step in &session.steps {
-            let fork = recording.fork(Cut::After(step.number)).unwrap();
+            recording.replay(step.number, &mut |_| Ok(())).unwrap();
+            let fork = recording.fork(Cut::After(step.number), Watch::none()).unwrap();
             let to = folder.path().join(format!("fork-{}", step.number));
             write_new(&to, &fork.rewrite, Watch::none()).unwrap();
             let sample = Sample { path: to.clone(), shape, records: Vec::new() };
@@ -272,7 +331,7 @@ proptest! {
             prop_assert_eq!(again.session().steps.len(), step.number as usize);
             prop_assert_eq!(again.prompt(step.number).unwrap(), recording.prompt(step.number).unwrap());
             prop_assert_eq!(again.session().report.records.unreadable, 0);
-            let _ = recording.revert(step.number);
+            let _ = recording.revert(step.number, Watch::none());
         }
     }
 }

@@ -227,6 +227,37 @@ fn a_question_is_an_event_after_the_text_that_asks_it() {
 }
 
 #[test]
+fn many_questions_each_stand_in_their_own_turn() {
+    const TURNS: u32 = 2_000;
+    let mut entries = vec![json!({ "kind": "warning", "source": "sandbox", "message": "before all" })];
+    for turn in 0..TURNS {
+        let ask = format!(r#"<interaction>{{"kind":"question","question":"Q{turn}","choices":[]}}</interaction>"#);
+        entries.push(json!({ "kind": "prompt", "text": "go" }));
+        if turn % 3 == 0 {
+            entries.push(json!({ "kind": "text", "text": "nothing to ask" }));
+        } else {
+            entries.push(json!({ "kind": "text", "text": ask }));
+            entries.push(json!({ "kind": "finished" }));
+        }
+        entries.push(json!({ "kind": "summary", "tokens": { "input": 1, "cached": 0, "output": 1 } }));
+    }
+    let opened = open_lines(json!(entries));
+    let session = opened.recording.session();
+    assert_eq!(session.steps[0].events.start, 1);
+    assert_eq!(session.steps.last().unwrap().events.end, session.events.len());
+    for (turn, step) in session.steps.iter().enumerate() {
+        let events = session.events_of(step);
+        let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
+        if turn % 3 == 0 {
+            assert_eq!(kinds, [EventKind::Text], "{turn}");
+        } else {
+            assert_eq!(kinds, [EventKind::Text, EventKind::Question, EventKind::Notice], "{turn}");
+            assert_eq!(*events[1].label, format!("Q{turn}"));
+        }
+    }
+}
+
+#[test]
 fn what_lies_between_turns_is_kept_where_it_matters() {
     let opened = open(json!([
         { "kind": "operation", "source": "git", "id": "o", "name": "worktree.prepare", "status": "failed" },

@@ -96,7 +96,7 @@ fn the_worked_example_plays_back() {
 fn turns_are_compared_where_replay_compares_them() {
     let recorded = ReplayChanges::Recorded { baseline_tree: "t0".into(), trees: vec!["t1".into()] };
     assert_eq!(
-        open(worked_example()).recording.replay_turns(),
+        open(worked_example()).recording.replay_turns().unwrap(),
         [
             ReplayTurn { prompt: Some("A".into()), changes: None },
             ReplayTurn { prompt: None, changes: None },
@@ -108,7 +108,7 @@ fn turns_are_compared_where_replay_compares_them() {
     );
     let reason = "recorded without logging.replayable".to_owned();
     assert_eq!(
-        bare.recording.replay_turns(),
+        bare.recording.replay_turns().unwrap(),
         [ReplayTurn { prompt: Some(" a\n".into()), changes: Some(ReplayChanges::Unavailable { reason }) }]
     );
     let unavailable = open(json!([
@@ -117,7 +117,7 @@ fn turns_are_compared_where_replay_compares_them() {
         { "kind": "workspace-commits", "source": "git", "unavailable": "too large" }
     ]));
     assert_eq!(
-        unavailable.recording.replay_turns()[0].changes,
+        unavailable.recording.replay_turns().unwrap()[0].changes,
         Some(ReplayChanges::Unavailable { reason: "too large".into() })
     );
     let commits = unavailable.events(1).last().unwrap();
@@ -235,7 +235,7 @@ fn a_journal_without_turns_opens_and_says_so() {
     assert_eq!(session.events.len(), 1, "the warning stands before any step");
     assert_eq!(session.report.problems[0].kind, ProblemKind::Refused);
     assert!(session.report.problems[0].message.contains("contains no agent turns"));
-    assert!(opened.recording.fork(crate::formats::Cut::After(1)).is_err());
+    assert!(opened.recording.fork(crate::formats::Cut::After(1), Watch::none()).is_err());
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn the_public_sample_is_read_as_its_description_says() {
     assert_eq!((step.usage.input, step.usage.cache_read, step.usage.output), (Some(26342), Some(12800), Some(416)));
     let mut last = None;
     recording
-        .replay(1, 1, &mut |line| {
+        .replay(1, &mut |line| {
             last = Some(line);
             Ok(())
         })

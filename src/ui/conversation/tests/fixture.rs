@@ -13,7 +13,7 @@ use crate::model::{
     QuestionState, Report, Session, Step, StepKind, Subagent, SubagentStatus, Timestamp, TitleSource, Tool, ToolState,
     Usage,
 };
-use crate::store::{ReadError, SourceFile, Span};
+use crate::store::{ReadError, SourceFile, Span, Watch};
 use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::{Document, DocumentId, State};
 use crate::workspace::text::EventText;
@@ -46,19 +46,19 @@ impl Recording for Fake {
         Ok(self.prompts.get(&step_number).cloned().unwrap_or_default())
     }
 
-    fn replay(&self, _: u32, _: u32, _: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
+    fn replay(&self, _: u32, _: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
         Ok(())
     }
 
-    fn replay_turns(&self) -> Vec<ReplayTurn> {
-        Vec::new()
+    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
+        Ok(Vec::new())
     }
 
-    fn fork(&self, _: Cut) -> Result<Fork, Refusal> {
+    fn fork(&self, _: Cut, _: Watch<'_>) -> Result<Fork, Refusal> {
         Err(Refusal::Rule("not here".into()))
     }
 
-    fn revert(&self, _: u32) -> Result<Revert, Refusal> {
+    fn revert(&self, _: u32, _: Watch<'_>) -> Result<Revert, Refusal> {
         Err(Refusal::Rule("not here".into()))
     }
 }

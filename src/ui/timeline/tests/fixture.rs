@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::super::{TimelineState, show};
 use crate::formats::{Body, Cut, Fork, Recording, Refusal, ReplayTurn, Revert};
 use crate::model::*;
-use crate::store::{ReadError, SourceFile, Span};
+use crate::store::{ReadError, SourceFile, Span, Watch};
 use crate::ui::Scene;
 use crate::ui::theme::{self, Theme};
 use crate::workspace::Request;
@@ -43,15 +43,15 @@ impl Recording for Fake {
         Ok(String::new())
     }
 
-    fn replay(&self, _: u32, _: u32, _: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
+    fn replay(&self, _: u32, _: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
         Ok(())
     }
 
-    fn replay_turns(&self) -> Vec<ReplayTurn> {
-        Vec::new()
+    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
+        Ok(Vec::new())
     }
 
-    fn fork(&self, _: Cut) -> Result<Fork, Refusal> {
+    fn fork(&self, _: Cut, _: Watch<'_>) -> Result<Fork, Refusal> {
         Err(Refusal::Rule("a fake".to_owned()))
     }
 
@@ -59,7 +59,7 @@ impl Recording for Fake {
         None
     }
 
-    fn revert(&self, _: u32) -> Result<Revert, Refusal> {
+    fn revert(&self, _: u32, _: Watch<'_>) -> Result<Revert, Refusal> {
         Err(Refusal::Rule("a fake".to_owned()))
     }
 }
