@@ -141,10 +141,11 @@ fn open_choose_fork_revert_undo_play() {
     desk.press("f");
     let fork = desk.wait_for("the fork's file", |desk| desk.files(".jsonl").into_iter().next());
     let name = fork.file_name().unwrap().to_str().unwrap().to_owned();
-    desk.wait_for_title(&format!("Step 4 of 4 · {name}"));
+    desk.wait_for_title(&format!("Forked · {name}"));
     assert_eq!(steps(&fork), 4);
     assert_eq!(fs::read(&desk.session).unwrap(), before, "the original is untouched");
     desk.press("Escape");
+    desk.wait_for_title(&format!("Step 4 of 4 · {name}"));
     desk.press("ctrl+Tab");
     desk.wait_for_title("Step 4 of 15 · cart.jsonl");
 

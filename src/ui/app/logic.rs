@@ -122,8 +122,12 @@ impl App {
 /// What the window is called: the step that is selected and the file, so that a task list and a screen reader say both.
 fn title(workspace: &Workspace) -> String {
     let Some(document) = workspace.active() else { return "Stepline".to_owned() };
-    if let Some(Dialog::Revert { step_number, plan: Some(_), .. }) = &workspace.dialog {
-        return format!("Revert step {step_number}? · {} · Stepline", document.name());
+    match &workspace.dialog {
+        Some(Dialog::Revert { step_number, plan: Some(_), .. }) => {
+            return format!("Revert step {step_number}? · {} · Stepline", document.name());
+        }
+        Some(Dialog::Forked(_)) if document.is_whole() => return format!("Forked · {} · Stepline", document.name()),
+        _ => {}
     }
     let step = document.selected_step().zip(document.session());
     let step = step.map(|(step, session)| format!("Step {} of {} · ", step.number, session.steps.len()));
