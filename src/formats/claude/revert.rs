@@ -1,5 +1,5 @@
 //! The same file without a step and everything that came of it. What was abandoned before stays, and so does every byte
-//! that is not dropped.
+//! that is not dropped; one note at the end tells the agent where to go on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) fn plan(transcript: &Transcript, number: u32) -> Result<Revert, Refus
         let line = index.record(moved).map_or(0, |record| record.span.line);
         warnings.push(format!(
             "an abandoned branch or a late result is written after the record of line {line}: that record moves to the end, \
-             where the agent looks for the one to go on from"
+             where the session's head is looked for"
         ));
         // A copy of it would stand before it and make it the copy.
         gone.extend(duplicates_of(transcript, &HashSet::from([moved])));
@@ -48,7 +48,7 @@ pub(super) fn plan(transcript: &Transcript, number: u32) -> Result<Revert, Refus
         warnings.push("the slash command before it has no answer without it, and is no step any more".to_owned());
     }
     Ok(Revert {
-        rewrite: rewrite(transcript, source, &gone, moved)?,
+        rewrite: rewrite(transcript, source, &gone, moved, target_record)?,
         keeps_steps,
         dropped: dropped(transcript, target, &gone)?,
         prefill: if step.kind == StepKind::Prompt { Some(transcript.prompt_of(step)?) } else { None },
@@ -145,12 +145,14 @@ fn leaf_without(transcript: &Transcript, gone: &HashSet<u32>) -> Option<u32> {
         .last()
 }
 
-/// The file without the dropped records; `moved` goes to its end.
+/// The file without the dropped records; `moved` goes to its end, and behind it a note that `target` is the one to go
+/// on from.
 fn rewrite(
     transcript: &Transcript,
     source: &Arc<SourceFile>,
     gone: &HashSet<u32>,
     moved: Option<u32>,
+    target: u32,
 ) -> Result<Rewrite, ReadError> {
     let index = &transcript.index;
     let stays = |number: u32| !gone.contains(&number) && moved != Some(number);
@@ -195,7 +197,19 @@ fn rewrite(
         copy(&mut rewrite, number, record)?;
         rewrite.push(b"\n");
     }
+    if !ends_line(&rewrite)? {
+        rewrite.push(b"\n");
+    }
+    let leaf = index.node_id(target).to_string();
+    rewrite.push(leaf_note(&leaf, &transcript.assembled.session.id).as_bytes());
     Ok(rewrite)
+}
+
+/// The note by which the agent finds the record to go on from: it takes the last of these, and only without any the
+/// newest leaf, which may be of an abandoned branch.
+pub(super) fn leaf_note(leaf: &str, session_id: &str) -> String {
+    let line = json!({"type": "last-prompt", "leafUuid": leaf, "sessionId": session_id});
+    format!("{line}\n")
 }
 
 /// Records whose parent only the order of the file told, and will tell no more.
