@@ -4,31 +4,78 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::index::{Flags, Index, NONE, Role, What};
+use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
 
 /// Parents of records, as record numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forest {
     parent: Vec<u32>,
+    /// Records whose parent is concluded, with what it is concluded from.
+    bridges: HashMap<u32, Bridge>,
+}
+
+/// A parent in the place of one that is lost in a record that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bridge {
+    pub to: u32,
+    /// The record that cannot be read.
+    pub lost: u32,
+}
+
+/// The bridges over unreadable records, for `records` in the order of their file: where the parent of a record is not in
+/// the file and the line before it is damaged, the record before that line is the nearest that is left of its ancestors.
+pub(super) fn bridges(index: &Index, records: impl Iterator<Item = u32>) -> HashMap<u32, Bridge> {
+    let mut found = HashMap::new();
+    let (mut last, mut lost) = (None, None);
+    let session = |record: &Record| index.scene_of(record).map(|scene| scene.session);
+    for number in records {
+        let Some(record) = index.record(number) else { continue };
+        if record.role == Role::Unreadable {
+            lost = Some(number);
+        }
+        if !record.role.can_lead() || record.flags.has(Flags::SIDE) {
+            continue;
+        }
+        let (to, damage) = (last.replace(number), lost.take());
+        if let (Some(to), Some(lost)) = (to, damage)
+            && link_of(record) != NONE
+            && index.find(link_of(record)).is_none()
+            && index.record(to).is_some_and(|before| session(before) == session(record))
+        {
+            found.insert(number, Bridge { to, lost });
+        }
+    }
+    found
+}
+
+/// The id that a record names as its parent; over a compaction, where it is null, the logical one.
+fn link_of(record: &Record) -> Symbol {
+    if record.parent != NONE { record.parent } else { record.logical }
 }
 
 impl Forest {
     /// From `parentUuid`, and over a compaction, where it is null, from `logicalParentUuid`.
     pub fn of(index: &Index) -> Self {
-        let parent = index
-            .records
-            .iter()
-            .map(|record| {
-                let link = if record.parent != NONE { record.parent } else { record.logical };
-                if record.node == NONE { NONE } else { index.find(link).unwrap_or(NONE) }
+        let bridges = bridges(index, 0..u32::try_from(index.records.len()).unwrap_or(NONE));
+        let parent = (0..)
+            .zip(&index.records)
+            .map(|(number, record)| match bridges.get(&number) {
+                Some(bridge) => bridge.to,
+                None if record.node == NONE => NONE,
+                None => index.find(link_of(record)).unwrap_or(NONE),
             })
             .collect();
-        Self { parent }
+        Self { parent, bridges }
     }
 
     #[cfg(test)]
     pub fn from_parents(parents: &[Option<u32>]) -> Self {
-        Self { parent: parents.iter().map(|parent| parent.unwrap_or(NONE)).collect() }
+        Self { parent: parents.iter().map(|parent| parent.unwrap_or(NONE)).collect(), ..Self::default() }
+    }
+
+    /// From what the parent of a record is concluded; `None` where the file says it.
+    pub fn bridge(&self, record: u32) -> Option<Bridge> {
+        self.bridges.get(&record).copied()
     }
 
     pub fn parent(&self, record: u32) -> Option<u32> {

@@ -154,7 +154,12 @@ impl Reader {
         self.record(&envelope, span, shares_line);
         drop(envelope);
         if !spare.is_empty() {
-            self.note(span, ProblemKind::Repaired, "half of a surrogate pair was replaced, or a doubled key dropped");
+            let repair = if text.contains(|c: char| c < ' ') {
+                "raw control characters were read as spaces"
+            } else {
+                "half of a surrogate pair was replaced, or a doubled key dropped"
+            };
+            self.note(span, ProblemKind::Repaired, repair);
         }
         true
     }

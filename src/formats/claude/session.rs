@@ -43,7 +43,7 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
     usage.cost = index.cost;
 
     let mut report = index.report.clone();
-    report.problems.extend(structure(index, &walk));
+    report.problems.extend(structure(index, &forest, &walk));
     for file in files {
         let name = file.relative.display().to_string();
         let named = file.index.report.problems.iter().cloned();
@@ -148,7 +148,7 @@ pub(super) fn loose_of(index: &Index, walk: &Walk) -> Vec<(u32, u32)> {
 }
 
 /// What the records of the active chain say of each other that is not so.
-fn structure(index: &Index, walk: &Walk) -> Vec<Problem> {
+fn structure(index: &Index, forest: &Forest, walk: &Walk) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut notice = |record: &Record, message: String| {
         let locator =
@@ -163,6 +163,19 @@ fn structure(index: &Index, walk: &Walk) -> Vec<Problem> {
         notice(root, "its parent is not in the file; the chain begins here".to_owned());
     } else if root.logical != NONE {
         notice(root, "what was before the compaction is not in the file".to_owned());
+    }
+    for number in &walk.chain {
+        let Some((record, bridge)) = index.record(*number).zip(forest.bridge(*number)) else { continue };
+        if let (Some(lost), Some(to)) = (index.record(bridge.lost), index.record(bridge.to)) {
+            let (lost, to) = (lost.span.line, to.span.line);
+            notice(
+                record,
+                format!(
+                    "its parent is not in the file and line {lost} before it cannot be read; \
+                     it is taken to follow the record of line {to}"
+                ),
+            );
+        }
     }
     problems
 }
