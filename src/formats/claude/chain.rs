@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
+use crate::model::EventKind;
 
 /// Parents of records, as record numbers.
 #[derive(Clone, Debug, Default)]
@@ -258,6 +259,12 @@ impl Walk {
                 add_results(index, number, &mut walk.results);
             }
         }
+        // Failed requests leave the chain where the answer that came in the end hangs on what they hang on.
+        let failures = forest.climb(on_chain, |record| !is_api_error(index, record));
+        for (number, climb) in (0..).zip(&failures).filter(|(_, climb)| !climb.barred) {
+            let position = climb.end.and_then(|end| position.get(end as usize)).filter(|_| free(number));
+            companions.extend(position.map(|position| (*position, number)));
+        }
         companions.sort_unstable();
         walk.line_up(companions);
         walk
@@ -312,6 +319,14 @@ fn add_results(index: &Index, number: u32, results: &mut HashMap<u32, (u32, u32)
             results.entry(result.call).or_insert((number, at));
         }
     }
+}
+
+/// Whether this record tells of a request that failed and was tried again.
+pub(super) fn is_api_error(index: &Index, number: u32) -> bool {
+    index.record(number).is_some_and(|record| {
+        record.role == Role::System
+            && index.pieces_of(record).any(|(_, piece)| matches!(piece.what, What::Ready(EventKind::Retry, _)))
+    })
 }
 
 /// Whether a person's prompt is in this record, as far as the record alone tells.

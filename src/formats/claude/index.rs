@@ -95,6 +95,8 @@ impl Flags {
     pub const BOOKKEEPING: Self = Self(1 << 9);
     /// Another record starts on the same line before it.
     pub const SHARES_LINE: Self = Self(1 << 10);
+    /// Stands where an answer should, since none came.
+    pub const NO_ANSWER: Self = Self(1 << 11);
 
     pub fn set(&mut self, flag: Self, on: bool) {
         if on {

@@ -86,7 +86,7 @@ fn members(index: &Index, assembled: &Assembled, end: u32) -> HashSet<u32> {
     let companions = || walk.all.iter().filter(|stop| !stop.on_chain && stop.position <= end);
     for stop in companions() {
         let Some(record) = index.record(stop.record) else { continue };
-        if record.role == Role::Assistant && messages.contains(&record.message) {
+        if (record.role == Role::Assistant && messages.contains(&record.message)) || record.role == Role::System {
             set.insert(stop.record);
         }
     }

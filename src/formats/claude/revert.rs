@@ -120,6 +120,10 @@ fn companions_of(transcript: &Transcript, target: u32, kept: &HashSet<u32>) -> H
             found.insert(stop.record);
             calls.extend(calls_in(index, record));
         }
+        // Failed requests before the target.
+        if record.role == Role::System {
+            found.insert(stop.record);
+        }
     }
     for stop in walk.all.iter().filter(beside) {
         let Some(record) = index.record(stop.record) else { continue };
