@@ -187,27 +187,47 @@ fn branches(index: &Index, forest: &Forest, walk: &Walk) -> Vec<Branch> {
         .map(|(number, _)| number)
         .collect();
     let begins = |path: &[u32]| first_prompt(index, path).is_some();
-    left_branches(forest, &walk.chain, &main, begins).into_iter().filter_map(|left| branch(index, &left)).collect()
+    let left = left_branches(forest, &walk.chain, &main, begins);
+    left.into_iter().filter_map(|left| branch(index, forest, &left)).collect()
 }
 
-/// The summary of the prompt in the first record of a path.
-fn first_prompt(index: &Index, path: &[u32]) -> Option<String> {
-    let record = index.record(*path.first()?)?;
-    index.pieces_of(record).find_map(|(_, piece)| match piece.what {
-        What::Prompt { .. } => Some(piece.label.to_string()),
-        What::Command if reached_model(index, path, 0) => Some(summarise(&piece.label)),
-        _ => None,
-    })
+/// The prompt that a path begins with, as its record and its summary. Notes for the model and of the system may come
+/// before it: the agent writes some of them behind the answer that the prompt hangs on.
+fn first_prompt<'a>(index: &'a Index, path: &[u32]) -> Option<(&'a Record, String)> {
+    for (at, number) in path.iter().enumerate() {
+        let record = index.record(*number)?;
+        let summary = index.pieces_of(record).find_map(|(_, piece)| match piece.what {
+            What::Prompt { .. } => Some(piece.label.to_string()),
+            What::Command if reached_model(index, path, at) => Some(summarise(&piece.label)),
+            _ => None,
+        });
+        if let Some(summary) = summary {
+            return Some((record, summary));
+        }
+        if !matches!(record.role, Role::Attachment | Role::System) {
+            return None;
+        }
+    }
+    None
 }
 
-fn branch(index: &Index, left: &Left) -> Option<Branch> {
-    let first = index.record(left.first)?;
-    let summary = index.pieces_of(first).next().map_or_else(String::new, |(_, piece)| summarise(&piece.label));
+fn branch(index: &Index, forest: &Forest, left: &Left) -> Option<Branch> {
+    let mut path: Vec<u32> =
+        std::iter::successors(
+            Some(left.leaf),
+            |record| {
+                if *record == left.first { None } else { forest.parent(*record) }
+            },
+        )
+        .take(left.nodes)
+        .collect();
+    path.reverse();
+    let (prompt, summary) = first_prompt(index, &path)?;
     Some(Branch {
         leaf: index.node_id(left.leaf),
         parted_at: left.parted_at.map(|record| index.node_id(record)),
         summary,
-        at: first.at,
+        at: prompt.at,
         nodes: left.nodes,
     })
 }

@@ -289,6 +289,28 @@ fn a_rewind_leaves_a_branch() {
 }
 
 #[test]
+fn a_branch_may_begin_with_notes_before_its_prompt() {
+    let mut script = Script::new();
+    script.prompt("u1", "One").says("a1", "1");
+    script.chain("n1", "attachment", json!({"attachment": {"type": "prompt_snapshot"}}));
+    script.chain("n2", "system", json!({"subtype": "informational", "content": "noted"}));
+    script.prompt("u2", "Lost").says("a2", "2");
+    // A leaf that no prompt comes to is none: only notes, or an answer written twice.
+    script.back_to("a1").chain("n3", "attachment", json!({"attachment": {"type": "date"}}));
+    script.back_to("a1").chain("n4", "attachment", json!({"attachment": {"type": "date"}})).says("a3", "again");
+    script.prompt("u3", "Not the first").back_to("a1").prompt("u4", "Found").says("a4", "4");
+    let session = session(&script);
+    assert_eq!(summaries(&session), ["One", "Found"]);
+    let branches: Vec<_> = session
+        .branches
+        .iter()
+        .map(|branch| (branch.leaf.clone(), branch.parted_at.clone(), branch.summary.as_str(), branch.nodes))
+        .collect();
+    assert_eq!(branches, [(id("a2"), Some(id("a1")), "Lost", 4)]);
+    assert_eq!(session.branches[0].at.unwrap().to_rfc3339(), "2026-03-01T10:00:05.000Z", "the prompt's time");
+}
+
+#[test]
 fn twins_results_progress_and_agents_are_no_branches() {
     let mut script = Script::new();
     script.prompt("u1", "Read both");
