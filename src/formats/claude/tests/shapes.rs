@@ -402,6 +402,25 @@ fn the_same_record_twice_counts_once() {
 }
 
 #[test]
+fn another_record_with_the_same_id_is_told_apart_from_a_copy() {
+    let mut script = two_turns();
+    let again = script.lines[1].clone();
+    script.raw(&again).raw(&again.replace("Done.", "Dome.")).raw(&again.replace("Done.", "Done, and more."));
+    let session = session(&script);
+    let messages: Vec<_> = session.report.problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "the record a1 once more",
+            "the record a1 once more: same id, other content; the first is shown",
+            "the record a1 once more: same id, other content; the first is shown",
+        ]
+    );
+    assert_eq!((session.report.records.read, session.report.records.duplicate), (5, 3));
+    assert_eq!(session.events[0].label.as_ref(), "Done.");
+}
+
+#[test]
 fn records_without_ids_follow_the_order_of_the_file() {
     let mut script = Script::new();
     script.raw(r#"{"type":"user","timestamp":"2025-06-01T10:00:00Z","message":{"content":"hello"}}"#);
