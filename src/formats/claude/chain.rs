@@ -49,6 +49,37 @@ pub(super) fn bridges(index: &Index, records: impl Iterator<Item = u32>) -> Hash
     found
 }
 
+/// Where a compaction's logical parent comes after it, there is nothing before it: copies that begin with a compaction
+/// name a record that they kept themselves.
+fn drop_circular_logical_links(index: &Index, parent: &mut [u32]) {
+    let is_logical = |number: u32| index.record(number).is_some_and(|record| record.parent == NONE);
+    let logical: Vec<u32> = (0..)
+        .zip(parent.iter())
+        .filter(|(number, parent)| **parent != NONE && is_logical(*number))
+        .map(|(number, _)| number)
+        .collect();
+    // Which of the walks came by, so that all of them together pass every record once.
+    let mut seen = vec![NONE; parent.len()];
+    for start in logical {
+        let mut at = start;
+        while let Some(walk) = seen.get_mut(at as usize).filter(|walk| **walk == NONE) {
+            *walk = start;
+            at = parent.get(at as usize).copied().unwrap_or(NONE);
+        }
+        // Back on its own way: in a circle, of which the first compaction is the end.
+        if seen.get(at as usize) == Some(&start) {
+            let circle = std::iter::successors(Some(at), |record| {
+                parent.get(*record as usize).copied().filter(|parent| *parent != at)
+            });
+            if let Some(first) = circle.filter(|record| is_logical(*record)).min()
+                && let Some(link) = parent.get_mut(first as usize)
+            {
+                *link = NONE;
+            }
+        }
+    }
+}
+
 /// The id that a record names as its parent; over a compaction, where it is null, the logical one.
 fn link_of(record: &Record) -> Symbol {
     if record.parent != NONE { record.parent } else { record.logical }
@@ -58,7 +89,7 @@ impl Forest {
     /// From `parentUuid`, and over a compaction, where it is null, from `logicalParentUuid`.
     pub fn of(index: &Index) -> Self {
         let bridges = bridges(index, 0..u32::try_from(index.records.len()).unwrap_or(NONE));
-        let parent = (0..)
+        let mut parent: Vec<u32> = (0..)
             .zip(&index.records)
             .map(|(number, record)| match bridges.get(&number) {
                 Some(bridge) => bridge.to,
@@ -66,6 +97,7 @@ impl Forest {
                 None => index.find(link_of(record)).unwrap_or(NONE),
             })
             .collect();
+        drop_circular_logical_links(index, &mut parent);
         Self { parent, bridges }
     }
 

@@ -226,6 +226,8 @@ pub(super) struct Index {
     pub agents: HashMap<u32, Symbol>,
     pub titles: Titles,
     pub cost: Option<f64>,
+    /// The session that the last record outside the chain names.
+    pub loose_session: Option<Symbol>,
     pub report: Report,
     /// The records are elements of a JSON array, not lines.
     pub is_array: bool,

@@ -308,6 +308,10 @@ impl<'f> Reader<'f> {
 
     /// Takes what a record outside the chain says.
     fn loose(&mut self, envelope: &Envelope, record: &mut Record) {
+        let session = envelope.session_id.as_str().or(envelope.session_id_snake.as_str());
+        if let Some(session) = session.filter(|session| !session.is_empty()) {
+            self.index.loose_session = Some(self.index.symbols.intern(session));
+        }
         let titles = &mut self.index.titles;
         let mut note = None;
         match envelope.kind.or_empty() {

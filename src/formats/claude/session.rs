@@ -60,7 +60,9 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
     let forked_steps =
         marks.iter().filter(|mark| index.record(mark.record).is_some_and(|record| record.forked != NONE));
     let session = Session {
-        id: scene(|scene| scene.session).unwrap_or_else(|| stem(source.path())),
+        id: scene(|scene| scene.session)
+            .or_else(|| index.text(index.loose_session?))
+            .unwrap_or_else(|| stem(source.path())),
         title,
         title_source,
         format: FormatName::ClaudeCode,
@@ -161,7 +163,7 @@ fn structure(index: &Index, forest: &Forest, walk: &Walk) -> Vec<Problem> {
         notice(root, "its parents lead back to itself; the chain begins here".to_owned());
     } else if root.parent != NONE {
         notice(root, "its parent is not in the file; the chain begins here".to_owned());
-    } else if root.logical != NONE {
+    } else if root.logical != NONE && index.find(root.logical).is_none() {
         notice(root, "what was before the compaction is not in the file".to_owned());
     }
     for number in &walk.chain {

@@ -375,6 +375,39 @@ fn compaction_is_crossed_by_the_logical_parent() {
 }
 
 #[test]
+fn a_copy_that_begins_with_a_compaction_begins_there() {
+    let boundary = |to: &str| json!({"parentUuid": null, "logicalParentUuid": to, "subtype": "compact_boundary"});
+    let mut script = Script::new();
+    script.chain("b1", "system", boundary("a1"));
+    script.user("s1", json!("This session is being continued"), json!({"isCompactSummary": true}));
+    script.prompt("u1", "One").says("a1", "1").chain("b2", "system", boundary("a1"));
+    script.prompt("u2", "Two").says("a2", "2");
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(summaries(recording.session()), ["One", "Two"]);
+    assert_eq!(recording.session().report.problems, []);
+    assert_eq!(recording.session().steps[0].revert_target, Some(id("s1")));
+    super::actions::check_forks(&*recording, "begins with a compaction");
+    super::actions::check_reverts(&*recording, "begins with a compaction");
+    // Two that name what comes after each other: the first is the beginning.
+    let mut two = Script::new();
+    two.chain("b1", "system", boundary("a2")).prompt("u1", "One").says("a1", "1");
+    two.chain("b2", "system", boundary("a1")).prompt("u2", "Two").says("a2", "2");
+    let two = session(&two);
+    assert_eq!((summaries(&two), two.report.problems.len()), (vec!["One", "Two"], 0));
+}
+
+#[test]
+fn a_session_without_messages_is_known_by_its_other_records() {
+    let mut script = Script::new();
+    script.loose("mode", json!({"mode": "normal"})).loose("permission-mode", json!({"permissionMode": "plan"}));
+    for line in &mut script.lines {
+        *line = line.replace("5e551011", "5e551099");
+    }
+    let session = session(&script);
+    assert_eq!((session.id.as_str(), session.steps.len()), ("5e551099-0000-4000-8000-000000000001", 0));
+}
+
+#[test]
 fn damaged_links_end_the_chain() {
     let mut circle = Script::new();
     circle.back_to("a2").prompt("u1", "First").says("a1", "One.").prompt("u2", "Second").says("a2", "Two.");
