@@ -149,13 +149,14 @@ pub fn string_bytes(raw: &RawValue) -> u32 {
     u32::try_from(raw.get().len().saturating_sub(2)).unwrap_or(u32::MAX)
 }
 
-/// Reads a record as `T`: as it is; else with half surrogates mended; else, where keys are doubled, with the last of each.
+/// Reads a record as `T`: as it is; else with half surrogates mended and raw control characters as spaces, which keeps
+/// all offsets; else, where keys are doubled, with the last of each.
 pub fn record<'a, T: Deserialize<'a>>(text: &'a str, spare: &'a mut String) -> Result<T, serde_json::Error> {
     let first = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
-    let mended = mend_surrogates(text);
+    let mended = mend_surrogates(text).replace(|c: char| c < ' ', " ");
     *spare = match serde_json::from_str::<serde_json::Value>(&mended) {
         Ok(value) => value.to_string(),
         Err(_) => mended,
@@ -313,6 +314,13 @@ mod tests {
             .map(|span| (span.offset, span.len, span.line))
             .collect();
         assert_eq!(spans, [(102, 9, 7), (111, 10, 7)]);
+    }
+
+    #[test]
+    fn raw_control_characters_are_read_as_spaces() {
+        let mut spare = String::new();
+        let value: serde_json::Value = record("{\"a\":\"x\0\u{1}y\",\t\"b\":1}", &mut spare).unwrap();
+        assert_eq!(value, serde_json::json!({"a": "x  y", "b": 1}));
     }
 
     #[test]

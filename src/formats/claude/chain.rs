@@ -4,31 +4,111 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::index::{Flags, Index, NONE, Role, What};
+use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
+use crate::model::EventKind;
 
 /// Parents of records, as record numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forest {
     parent: Vec<u32>,
+    /// Records whose parent is concluded, with what it is concluded from.
+    bridges: HashMap<u32, Bridge>,
+}
+
+/// A parent in the place of one that is lost in a record that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bridge {
+    pub to: u32,
+    /// The record that cannot be read.
+    pub lost: u32,
+}
+
+/// The bridges over unreadable records, for `records` in the order of their file: where the parent of a record is not in
+/// the file and the line before it is damaged, the record before that line is the nearest that is left of its ancestors.
+pub(super) fn bridges(index: &Index, records: impl Iterator<Item = u32>) -> HashMap<u32, Bridge> {
+    let mut found = HashMap::new();
+    let (mut last, mut lost) = (None, None);
+    let session = |record: &Record| index.scene_of(record).map(|scene| scene.session);
+    for number in records {
+        let Some(record) = index.record(number) else { continue };
+        if record.role == Role::Unreadable {
+            lost = Some(number);
+        }
+        if !record.role.can_lead() || record.flags.has(Flags::SIDE) {
+            continue;
+        }
+        let (to, damage) = (last.replace(number), lost.take());
+        if let (Some(to), Some(lost)) = (to, damage)
+            && link_of(record) != NONE
+            && index.find(link_of(record)).is_none()
+            && index.record(to).is_some_and(|before| session(before) == session(record))
+        {
+            found.insert(number, Bridge { to, lost });
+        }
+    }
+    found
+}
+
+/// Where a compaction's logical parent comes after it, there is nothing before it: copies that begin with a compaction
+/// name a record that they kept themselves.
+fn drop_circular_logical_links(index: &Index, parent: &mut [u32]) {
+    let is_logical = |number: u32| index.record(number).is_some_and(|record| record.parent == NONE);
+    let logical: Vec<u32> = (0..)
+        .zip(parent.iter())
+        .filter(|(number, parent)| **parent != NONE && is_logical(*number))
+        .map(|(number, _)| number)
+        .collect();
+    // Which of the walks came by, so that all of them together pass every record once.
+    let mut seen = vec![NONE; parent.len()];
+    for start in logical {
+        let mut at = start;
+        while let Some(walk) = seen.get_mut(at as usize).filter(|walk| **walk == NONE) {
+            *walk = start;
+            at = parent.get(at as usize).copied().unwrap_or(NONE);
+        }
+        // Back on its own way: in a circle, of which the first compaction is the end.
+        if seen.get(at as usize) == Some(&start) {
+            let circle = std::iter::successors(Some(at), |record| {
+                parent.get(*record as usize).copied().filter(|parent| *parent != at)
+            });
+            if let Some(first) = circle.filter(|record| is_logical(*record)).min()
+                && let Some(link) = parent.get_mut(first as usize)
+            {
+                *link = NONE;
+            }
+        }
+    }
+}
+
+/// The id that a record names as its parent; over a compaction, where it is null, the logical one.
+fn link_of(record: &Record) -> Symbol {
+    if record.parent != NONE { record.parent } else { record.logical }
 }
 
 impl Forest {
     /// From `parentUuid`, and over a compaction, where it is null, from `logicalParentUuid`.
     pub fn of(index: &Index) -> Self {
-        let parent = index
-            .records
-            .iter()
-            .map(|record| {
-                let link = if record.parent != NONE { record.parent } else { record.logical };
-                if record.node == NONE { NONE } else { index.find(link).unwrap_or(NONE) }
+        let bridges = bridges(index, 0..u32::try_from(index.records.len()).unwrap_or(NONE));
+        let mut parent: Vec<u32> = (0..)
+            .zip(&index.records)
+            .map(|(number, record)| match bridges.get(&number) {
+                Some(bridge) => bridge.to,
+                None if record.node == NONE => NONE,
+                None => index.find(link_of(record)).unwrap_or(NONE),
             })
             .collect();
-        Self { parent }
+        drop_circular_logical_links(index, &mut parent);
+        Self { parent, bridges }
     }
 
     #[cfg(test)]
     pub fn from_parents(parents: &[Option<u32>]) -> Self {
-        Self { parent: parents.iter().map(|parent| parent.unwrap_or(NONE)).collect() }
+        Self { parent: parents.iter().map(|parent| parent.unwrap_or(NONE)).collect(), ..Self::default() }
+    }
+
+    /// From what the parent of a record is concluded; `None` where the file says it.
+    pub fn bridge(&self, record: u32) -> Option<Bridge> {
+        self.bridges.get(&record).copied()
     }
 
     pub fn parent(&self, record: u32) -> Option<u32> {
@@ -211,6 +291,12 @@ impl Walk {
                 add_results(index, number, &mut walk.results);
             }
         }
+        // Failed requests leave the chain where the answer that came in the end hangs on what they hang on.
+        let failures = forest.climb(on_chain, |record| !is_api_error(index, record));
+        for (number, climb) in (0..).zip(&failures).filter(|(_, climb)| !climb.barred) {
+            let position = climb.end.and_then(|end| position.get(end as usize)).filter(|_| free(number));
+            companions.extend(position.map(|position| (*position, number)));
+        }
         companions.sort_unstable();
         walk.line_up(companions);
         walk
@@ -265,6 +351,14 @@ fn add_results(index: &Index, number: u32, results: &mut HashMap<u32, (u32, u32)
             results.entry(result.call).or_insert((number, at));
         }
     }
+}
+
+/// Whether this record tells of a request that failed and was tried again.
+pub(super) fn is_api_error(index: &Index, number: u32) -> bool {
+    index.record(number).is_some_and(|record| {
+        record.role == Role::System
+            && index.pieces_of(record).any(|(_, piece)| matches!(piece.what, What::Ready(EventKind::Retry, _)))
+    })
 }
 
 /// Whether a person's prompt is in this record, as far as the record alone tells.

@@ -65,14 +65,14 @@ pub(super) fn plan(transcript: &Transcript, cut: Cut, watch: Watch<'_>) -> Resul
     Ok(Fork {
         file_name: format!("{session_id}.jsonl"),
         companions: companions(&agents, &session_id, &mut progress)?,
-        warnings: warnings(&kept, steps, wanted, next_asks && matches!(cut, Cut::After(_))),
+        warnings: warnings(index, &kept, steps, wanted, next_asks && matches!(cut, Cut::After(_))),
         session_id,
         rewrite,
         steps,
     })
 }
 
-fn warnings(kept: &Kept, steps: u32, wanted: u32, asks_next: bool) -> Vec<String> {
+fn warnings(index: &Index, kept: &Kept, steps: u32, wanted: u32, asks_next: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let left_out = |count: usize| match count {
         1 => "1 tool call without a result was left out".to_owned(),
@@ -84,13 +84,17 @@ fn warnings(kept: &Kept, steps: u32, wanted: u32, asks_next: bool) -> Vec<String
     if kept.dropped > 0 {
         warnings.push(left_out(kept.dropped));
     }
+    for lost in kept.lost.iter().filter_map(|lost| index.record(*lost)) {
+        warnings.push(format!("the record on line {} could not be read and is not in the fork", lost.span.line));
+    }
     if asks_next {
         let next = wanted + 1;
         warnings
             .push(format!("step {wanted} goes on with the question of step {next}; the fork ends before it was asked"));
     }
     if steps != wanted {
-        warnings.push(format!("the fork holds {steps} steps, not {wanted}"));
+        let held = if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") };
+        warnings.push(format!("the fork holds {held}, not {wanted}"));
     }
     warnings
 }
@@ -162,7 +166,10 @@ impl Identity<'_> {
             let bridges = record.parent == NONE && record.logical != NONE;
             values.push((if bridges { "logicalParentUuid" } else { "parentUuid" }, link, Missing::Add));
         }
-        keys::splice(rewrite, record.span.offset, &bytes, &values);
+        match keys::without_controls(&bytes, &values) {
+            Some(mended) => rewrite.push(&mended),
+            None => keys::splice(rewrite, record.span.offset, &bytes, &values),
+        }
         rewrite.push(b"\n");
         Ok(())
     }

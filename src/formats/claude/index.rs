@@ -95,6 +95,8 @@ impl Flags {
     pub const BOOKKEEPING: Self = Self(1 << 9);
     /// Another record starts on the same line before it.
     pub const SHARES_LINE: Self = Self(1 << 10);
+    /// Stands where an answer should, since none came.
+    pub const NO_ANSWER: Self = Self(1 << 11);
 
     pub fn set(&mut self, flag: Self, on: bool) {
         if on {
@@ -224,6 +226,8 @@ pub(super) struct Index {
     pub agents: HashMap<u32, Symbol>,
     pub titles: Titles,
     pub cost: Option<f64>,
+    /// The session that the last record outside the chain names.
+    pub loose_session: Option<Symbol>,
     pub report: Report,
     /// The records are elements of a JSON array, not lines.
     pub is_array: bool,

@@ -18,6 +18,8 @@ pub(super) struct Kept {
     pub chain: Vec<u32>,
     /// Records whose parent is not kept, with the nearest record above it that is; `NONE` for none.
     pub relinked: HashMap<u32, u32>,
+    /// Unreadable records between the kept ones, which nothing hangs on any more.
+    pub lost: Vec<u32>,
     /// Calls kept.
     pub calls: HashSet<Symbol>,
     /// Calls without a result that were left out at the end, and in the middle.
@@ -93,7 +95,7 @@ fn members(index: &Index, assembled: &Assembled, end: u32) -> HashSet<u32> {
     let companions = || walk.all.iter().filter(|stop| !stop.on_chain && stop.position <= end);
     for stop in companions() {
         let Some(record) = index.record(stop.record) else { continue };
-        if record.role == Role::Assistant && messages.contains(&record.message) {
+        if (record.role == Role::Assistant && messages.contains(&record.message)) || record.role == Role::System {
             set.insert(stop.record);
         }
     }
@@ -194,8 +196,11 @@ fn finish(
         kept.order.extend(after);
     }
     for number in &kept.order {
+        let bridge = assembled.forest.bridge(*number);
+        kept.lost.extend(bridge.map(|bridge| bridge.lost));
+        // The agent knows nothing of our bridges: without a link it would go on without what is before them.
         if let Some(parent) = assembled.forest.parent(*number)
-            && !set.contains(&parent)
+            && (bridge.is_some() || !set.contains(&parent))
         {
             kept.relinked.insert(*number, nearest(&assembled.forest, parent, &set));
         }

@@ -144,6 +144,21 @@ pub(super) fn splice(rewrite: &mut Rewrite, offset: u64, bytes: &[u8], values: &
     rewrite.copy(offset + at as u64, bytes.len().saturating_sub(at) as u64);
 }
 
+/// The record with some of its keys set and its raw control characters as spaces, for a reader that takes none; `None`
+/// where it holds none of them but white space between its parts.
+pub(super) fn without_controls(bytes: &[u8], values: &[(&str, String, Missing)]) -> Option<Vec<u8>> {
+    let is_control = |byte: &u8| *byte < b' ';
+    if !bytes.iter().any(is_control) || serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
+        return None;
+    }
+    let mut mended: Vec<u8> = bytes.iter().map(|byte| if is_control(byte) { b' ' } else { *byte }).collect();
+    // From the end, so that ranges stay right.
+    for edit in set(&mended, values)?.into_iter().rev() {
+        mended.splice(edit.range, edit.bytes);
+    }
+    Some(mended)
+}
+
 /// What to do about a key that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {

@@ -19,6 +19,9 @@ use crate::model::{EventKind, Fact, Marker, Timestamp, summarise};
 /// A `toolUseResult` longer than this is looked into only where the call cannot do without.
 const SMALL_RESULT_BYTES: usize = 64 * 1024;
 
+/// What the agent writes after a prompt that was never answered, before it takes the next one.
+const NO_ANSWER: &str = "No response requested.";
+
 /// Where the pieces of one record go.
 pub(super) struct Sink<'a> {
     pub pieces: &'a mut Vec<Piece>,
@@ -325,6 +328,10 @@ fn assistant(envelope: &Envelope, sink: &mut Sink) {
     if envelope.is_api_error_message.0 {
         sink.flag(Flags::API_ERROR);
         return api_error(envelope, &message.content, sink);
+    }
+    if message.model.is("<synthetic>") && texts(&message.content).0.iter().any(|text| text.trim() == NO_ANSWER) {
+        sink.flag(Flags::NO_ANSWER);
+        return sink.notice(0, NO_ANSWER, bytes_of(NO_ANSWER));
     }
     match &message.content {
         Content::None => {}

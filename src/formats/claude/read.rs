@@ -59,7 +59,7 @@ pub(super) fn read(
     watch: Watch<'_>,
     pause: &mut dyn FnMut(u64, &Index),
 ) -> Result<Index, ReadError> {
-    let mut reader = Reader::new(matches!(framing, Framing::Array { .. }));
+    let mut reader = Reader::new(file, matches!(framing, Framing::Array { .. }));
     scan(file, framing, watch, &mut |found| {
         reader.take(found);
         pause(found.span.offset + u64::from(found.span.len), &reader.index);
@@ -67,7 +67,8 @@ pub(super) fn read(
     Ok(reader.finish())
 }
 
-struct Reader {
+struct Reader<'f> {
+    file: &'f SourceFile,
     index: Index,
     /// Ids of the last main and the last side record of the chain, for records whose parent only order tells.
     last_main: u32,
@@ -75,10 +76,10 @@ struct Reader {
     permission_mode: Option<String>,
 }
 
-impl Reader {
-    fn new(is_array: bool) -> Self {
+impl<'f> Reader<'f> {
+    fn new(file: &'f SourceFile, is_array: bool) -> Self {
         let index = Index { is_array, ..Index::default() };
-        Self { index, last_main: NONE, last_side: NONE, permission_mode: None }
+        Self { file, index, last_main: NONE, last_side: NONE, permission_mode: None }
     }
 
     fn finish(mut self) -> Index {
@@ -140,7 +141,12 @@ impl Reader {
         self.record(&envelope, span, shares_line);
         drop(envelope);
         if !spare.is_empty() {
-            self.note(span, ProblemKind::Repaired, "half of a surrogate pair was replaced, or a doubled key dropped");
+            let repair = if text.contains(|c: char| c < ' ') {
+                "raw control characters were read as spaces"
+            } else {
+                "half of a surrogate pair was replaced, or a doubled key dropped"
+            };
+            self.note(span, ProblemKind::Repaired, repair);
         }
         true
     }
@@ -159,12 +165,21 @@ impl Reader {
         if let Some(uuid) = uuid
             && role != Role::Unknown
             && role != Role::Loose
-            && self.index.symbols.find(uuid).and_then(|symbol| self.index.find(symbol)).is_some()
+            && let Some(first) = self.index.symbols.find(uuid).and_then(|symbol| self.index.find(symbol))
         {
             // The id is kept: where the first one goes, this one goes too.
             let logical = self.index.symbols.intern(uuid);
             self.push(Record { logical, ..blank(span, Role::Duplicate, shares_line) });
-            self.problem(span, ProblemKind::Duplicate, format!("the record {} once more", labels::cut(uuid, 80)));
+            let name = labels::cut(uuid, 80);
+            self.problem(
+                span,
+                ProblemKind::Duplicate,
+                if self.differs(first, span) {
+                    format!("the record {name} once more: same id, other content; the first is shown")
+                } else {
+                    format!("the record {name} once more")
+                },
+            );
             return;
         }
         let mut record = blank(span, role, shares_line);
@@ -197,6 +212,14 @@ impl Reader {
             }
         }
         self.index.report.records.count_read();
+    }
+
+    /// Whether a record has other bytes than those in `span`.
+    fn differs(&self, record: u32, span: Span) -> bool {
+        let Some(first) = self.index.record(record).map(|record| record.span) else { return false };
+        let read = |span: Span| self.file.read_at(span.offset, span.len as usize);
+        // What cannot be read just now is found out elsewhere.
+        first.len != span.len || matches!((read(first), read(span)), (Ok(first), Ok(again)) if first != again)
     }
 
     /// Fills in what places the record in the chain.
@@ -271,6 +294,10 @@ impl Reader {
 
     /// Takes what a record outside the chain says.
     fn loose(&mut self, envelope: &Envelope, record: &mut Record) {
+        let session = envelope.session_id.as_str().or(envelope.session_id_snake.as_str());
+        if let Some(session) = session.filter(|session| !session.is_empty()) {
+            self.index.loose_session = Some(self.index.symbols.intern(session));
+        }
         let titles = &mut self.index.titles;
         let mut note = None;
         match envelope.kind.or_empty() {

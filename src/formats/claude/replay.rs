@@ -102,13 +102,17 @@ fn collect_texts(transcript: &Transcript, record: &Record, value: &Value, texts:
 fn last_line(transcript: &Transcript, step: &Step, texts: &[String]) -> Value {
     let session = &transcript.assembled.session;
     if step.outcome == Outcome::Failed {
-        let failure =
-            session.events_of(step).iter().rev().filter(|event| event.kind == EventKind::Failure).find_map(|event| {
-                match &event.marker.as_ref()?.fact {
-                    Fact::Failure { code, message } => Some(json!({"code": code, "message": message})),
-                    _ => None,
+        let failed = |kind| session.events_of(step).iter().rev().filter(move |event| event.kind == kind);
+        // Without an answer that says so the last failed request is what the step failed with.
+        let failure = failed(EventKind::Failure).chain(failed(EventKind::Retry)).find_map(|event| {
+            match &event.marker.as_ref()?.fact {
+                Fact::Failure { code, message } => Some(json!({"code": code, "message": message})),
+                Fact::Retry { status, message, .. } => {
+                    Some(json!({"code": status.map(|status| status.to_string()), "message": message}))
                 }
-            });
+                _ => None,
+            }
+        });
         return json!({"turn": step.number, "failure": failure});
     }
     let interrupted = match step.outcome {

@@ -1,5 +1,5 @@
 //! The same file without a step and everything that came of it. What was abandoned before stays, and so does every byte
-//! that is not dropped.
+//! that is not dropped; one note at the end tells the agent where to go on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Transcript;
-use super::chain::Stop;
+use super::chain::{Forest, Stop, bridges};
 use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
 use super::kept::{calls_in, steps_among};
 use super::keys::{self, Missing};
@@ -40,7 +40,7 @@ pub(super) fn plan(transcript: &Transcript, number: u32, watch: Watch<'_>) -> Re
         let line = index.record(moved).map_or(0, |record| record.span.line);
         warnings.push(format!(
             "an abandoned branch or a late result is written after the record of line {line}: that record moves to the end, \
-             where the agent looks for the one to go on from"
+             where the session's head is looked for"
         ));
         // A copy of it would stand before it and make it the copy.
         gone.extend(duplicates_of(transcript, &HashSet::from([moved])));
@@ -48,11 +48,17 @@ pub(super) fn plan(transcript: &Transcript, number: u32, watch: Watch<'_>) -> Re
     let chain = assembled.walk.chain.get(..=target as usize).unwrap_or_default();
     let kept: HashSet<u32> = chain.iter().copied().collect();
     let keeps_steps = steps_among(index, assembled, chain, |record| kept.contains(&record));
+    for lost in chain.iter().filter_map(|record| index.record(assembled.forest.bridge(*record)?.lost)) {
+        warnings.push(format!(
+            "the record on line {} could not be read: the agent goes on without what is before it; a fork keeps that",
+            lost.span.line
+        ));
+    }
     if keeps_steps + 1 < number {
         warnings.push("the slash command before it has no answer without it, and is no step any more".to_owned());
     }
     Ok(Revert {
-        rewrite: rewrite(transcript, source, &gone, moved, &mut progress)?,
+        rewrite: rewrite(transcript, source, &gone, moved, target_record, &mut progress)?,
         keeps_steps,
         dropped: dropped(transcript, target, &gone, &mut progress)?,
         prefill: if step.kind == StepKind::Prompt { Some(transcript.prompt_of(step)?) } else { None },
@@ -118,6 +124,10 @@ fn companions_of(transcript: &Transcript, target: u32, kept: &HashSet<u32>) -> H
             found.insert(stop.record);
             calls.extend(calls_in(index, record));
         }
+        // Failed requests before the target.
+        if record.role == Role::System {
+            found.insert(stop.record);
+        }
     }
     for stop in walk.all.iter().filter(beside) {
         let Some(record) = index.record(stop.record) else { continue };
@@ -149,22 +159,27 @@ fn leaf_without(transcript: &Transcript, gone: &HashSet<u32>) -> Option<u32> {
         .last()
 }
 
-/// The file without the dropped records; `moved` goes to its end.
+/// The file without the dropped records; `moved` goes to its end, and behind it a note that `target` is the one to go
+/// on from.
 fn rewrite(
     transcript: &Transcript,
     source: &Arc<SourceFile>,
     gone: &HashSet<u32>,
     moved: Option<u32>,
+    target: u32,
     progress: &mut Progress<'_>,
 ) -> Result<Rewrite, ReadError> {
     let index = &transcript.index;
     let stays = |number: u32| !gone.contains(&number) && moved != Some(number);
-    let explicit = displaced(index, &stays, moved);
+    let forest = &transcript.assembled.forest;
+    let explicit = displaced(index, forest, &stays, moved);
     let mut rewrite = Rewrite::new(Arc::clone(source));
     let copy = |rewrite: &mut Rewrite, number: u32, record: &Record| -> Result<(), ReadError> {
         let bytes = source.read_at(record.span.offset, record.span.len as usize)?;
-        let parent = json!(index.name(record.parent)).to_string();
-        let values = explicit.contains(&number).then_some(("parentUuid", parent, Missing::Add));
+        // As it is read now; where the file names a parent that is not in it, that is the concluded one or none.
+        let link = forest.parent(number).and_then(|parent| index.record(parent)).map_or(NONE, |parent| parent.node);
+        let key = if record.parent == NONE && record.logical != NONE { "logicalParentUuid" } else { "parentUuid" };
+        let values = explicit.contains(&number).then_some((key, json!(index.name(link)).to_string(), Missing::Add));
         keys::splice(rewrite, record.span.offset, &bytes, values.as_slice());
         Ok(())
     };
@@ -201,16 +216,31 @@ fn rewrite(
         copy(&mut rewrite, number, record)?;
         rewrite.push(b"\n");
     }
+    if !ends_line(&rewrite)? {
+        rewrite.push(b"\n");
+    }
+    let leaf = index.node_id(target).to_string();
+    rewrite.push(leaf_note(&leaf, &transcript.assembled.session.id).as_bytes());
     Ok(rewrite)
 }
 
+/// The note by which the agent finds the record to go on from: it takes the last of these, and only without any the
+/// newest leaf, which may be of an abandoned branch.
+pub(super) fn leaf_note(leaf: &str, session_id: &str) -> String {
+    let line = json!({"type": "last-prompt", "leafUuid": leaf, "sessionId": session_id});
+    format!("{line}\n")
+}
+
 /// Records whose parent only the order of the file told, and will tell no more.
-fn displaced(index: &Index, stays: &impl Fn(u32) -> bool, moved: Option<u32>) -> HashSet<u32> {
+fn displaced(index: &Index, forest: &Forest, stays: &impl Fn(u32) -> bool, moved: Option<u32>) -> HashSet<u32> {
     let (mut last_main, mut last_side) = (NONE, NONE);
-    let staying = (0_u32..).zip(&index.records).filter(|(number, _)| stays(*number));
-    let moved = moved.and_then(|moved| Some((moved, index.record(moved)?)));
-    let mut found = HashSet::new();
-    for (number, record) in staying.chain(moved).filter(|(_, record)| record.node != NONE) {
+    let numbers =
+        || (0_u32..).zip(&index.records).map(|(number, _)| number).filter(|number| stays(*number)).chain(moved);
+    let bridges = bridges(index, numbers());
+    let mut found: HashSet<u32> =
+        numbers().filter(|number| bridges.get(number).copied() != forest.bridge(*number)).collect();
+    let records = numbers().filter_map(|number| Some((number, index.record(number)?)));
+    for (number, record) in records.filter(|(_, record)| record.node != NONE) {
         let last = if record.flags.has(Flags::SIDE) { &mut last_side } else { &mut last_main };
         if record.flags.has(Flags::IMPLIED) && *last != record.parent {
             found.insert(number);

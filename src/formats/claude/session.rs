@@ -43,7 +43,7 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
     usage.cost = index.cost;
 
     let mut report = index.report.clone();
-    structure(index, &walk).into_iter().for_each(|problem| report.notice(problem));
+    structure(index, &forest, &walk).into_iter().for_each(|problem| report.notice(problem));
     for file in files {
         report.take_problems(&file.index.report, &file.relative.display().to_string());
     }
@@ -65,7 +65,9 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
     let forked_steps =
         marks.iter().filter(|mark| index.record(mark.record).is_some_and(|record| record.forked != NONE));
     let session = Session {
-        id: scene(|scene| scene.session).unwrap_or_else(|| stem(source.path())),
+        id: scene(|scene| scene.session)
+            .or_else(|| index.text(index.loose_session?))
+            .unwrap_or_else(|| stem(source.path())),
         title,
         title_source,
         format: FormatName::ClaudeCode,
@@ -168,7 +170,7 @@ pub(super) fn loose_of(index: &Index, walk: &Walk) -> Vec<(u32, u32)> {
 }
 
 /// What the records of the active chain say of each other that is not so.
-fn structure(index: &Index, walk: &Walk) -> Vec<Problem> {
+fn structure(index: &Index, forest: &Forest, walk: &Walk) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut notice = |record: &Record, message: String| {
         let locator =
@@ -181,8 +183,21 @@ fn structure(index: &Index, walk: &Walk) -> Vec<Problem> {
         notice(root, "its parents lead back to itself; the chain begins here".to_owned());
     } else if root.parent != NONE {
         notice(root, "its parent is not in the file; the chain begins here".to_owned());
-    } else if root.logical != NONE {
+    } else if root.logical != NONE && index.find(root.logical).is_none() {
         notice(root, "what was before the compaction is not in the file".to_owned());
+    }
+    for number in &walk.chain {
+        let Some((record, bridge)) = index.record(*number).zip(forest.bridge(*number)) else { continue };
+        if let (Some(lost), Some(to)) = (index.record(bridge.lost), index.record(bridge.to)) {
+            let (lost, to) = (lost.span.line, to.span.line);
+            notice(
+                record,
+                format!(
+                    "its parent is not in the file and line {lost} before it cannot be read; \
+                     it is taken to follow the record of line {to}"
+                ),
+            );
+        }
     }
     problems
 }
@@ -194,27 +209,47 @@ fn branches(index: &Index, forest: &Forest, walk: &Walk) -> Vec<Branch> {
         .map(|(number, _)| number)
         .collect();
     let begins = |path: &[u32]| first_prompt(index, path).is_some();
-    left_branches(forest, &walk.chain, &main, begins).into_iter().filter_map(|left| branch(index, &left)).collect()
+    let left = left_branches(forest, &walk.chain, &main, begins);
+    left.into_iter().filter_map(|left| branch(index, forest, &left)).collect()
 }
 
-/// The summary of the prompt in the first record of a path.
-fn first_prompt(index: &Index, path: &[u32]) -> Option<String> {
-    let record = index.record(*path.first()?)?;
-    index.pieces_of(record).find_map(|(_, piece)| match piece.what {
-        What::Prompt { .. } => Some(piece.label.to_string()),
-        What::Command if reached_model(index, path, 0) => Some(summarise(&piece.label)),
-        _ => None,
-    })
+/// The prompt that a path begins with, as its record and its summary. Notes for the model and of the system may come
+/// before it: the agent writes some of them behind the answer that the prompt hangs on.
+fn first_prompt<'a>(index: &'a Index, path: &[u32]) -> Option<(&'a Record, String)> {
+    for (at, number) in path.iter().enumerate() {
+        let record = index.record(*number)?;
+        let summary = index.pieces_of(record).find_map(|(_, piece)| match piece.what {
+            What::Prompt { .. } => Some(piece.label.to_string()),
+            What::Command if reached_model(index, path, at) => Some(summarise(&piece.label)),
+            _ => None,
+        });
+        if let Some(summary) = summary {
+            return Some((record, summary));
+        }
+        if !matches!(record.role, Role::Attachment | Role::System) {
+            return None;
+        }
+    }
+    None
 }
 
-fn branch(index: &Index, left: &Left) -> Option<Branch> {
-    let first = index.record(left.first)?;
-    let summary = index.pieces_of(first).next().map_or_else(String::new, |(_, piece)| summarise(&piece.label));
+fn branch(index: &Index, forest: &Forest, left: &Left) -> Option<Branch> {
+    let mut path: Vec<u32> =
+        std::iter::successors(
+            Some(left.leaf),
+            |record| {
+                if *record == left.first { None } else { forest.parent(*record) }
+            },
+        )
+        .take(left.nodes)
+        .collect();
+    path.reverse();
+    let (prompt, summary) = first_prompt(index, &path)?;
     Some(Branch {
         leaf: index.node_id(left.leaf),
         parted_at: left.parted_at.map(|record| index.node_id(record)),
         summary,
-        at: first.at,
+        at: prompt.at,
         nodes: left.nodes,
     })
 }

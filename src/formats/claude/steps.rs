@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::chain::{Walk, reached_model};
+use super::chain::{Walk, is_api_error, reached_model};
 use super::events::Timeline;
 use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
 use super::question;
@@ -217,6 +217,8 @@ fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, co
     let end = walk.all.partition_point(|stop| stop.position < range.end);
     let mut turn = Turn { model: NONE, usage: Usage::default(), ended_at: None, tail: Tail::Nothing };
     let mut over = None;
+    // The last request failed, as far as the records tell.
+    let mut failing = false;
     for stop in walk.all.get(start..end).unwrap_or_default() {
         let Some(record) = index.record(stop.record) else { continue };
         if record.role == Role::Assistant {
@@ -239,6 +241,10 @@ fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, co
             }
         }
         turn.tail = tail(index, walk, record, turn.tail);
+        if record.flags.has(Flags::NO_ANSWER) && !matches!(turn.tail, Tail::Answer | Tail::Failure) {
+            turn.tail = if failing { Tail::Failure } else { Tail::Interruption };
+        }
+        failing = is_api_error(index, stop.record) || (failing && record.role != Role::Assistant);
     }
     turn.ended_at = over.or(turn.ended_at);
     turn

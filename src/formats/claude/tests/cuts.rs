@@ -185,10 +185,14 @@ fn a_revert_takes_out_what_came_of_a_step_and_nothing_else() {
             "u2",
             "a6",
             "custom-title",
-            "d1"
+            "d1",
+            "last-prompt"
         ]
     );
-    assert!(kept.iter().all(|line| script.lines.contains(line)), "every line as it was");
+    let (note, rest) = kept.split_last().unwrap();
+    assert!(rest.iter().all(|line| script.lines.contains(line)), "every line as it was");
+    // The agent goes on from the record of the last of these notes, not from the last record of the file.
+    assert_eq!(*note, format!(r#"{{"type":"last-prompt","leafUuid":"d1","sessionId":"{SESSION}"}}"#));
     assert_eq!(revert.warnings.len(), 1);
     assert_eq!((revert.keeps_steps, revert.prefill.as_deref()), (2, Some("Both files")));
     // u3, the response of a7 and a8, r3 is beside the chain, r4, a9, s1, a10, r5, c1, x1, a11, u4, a12.
@@ -202,11 +206,31 @@ fn a_revert_takes_out_what_came_of_a_step_and_nothing_else() {
 }
 
 #[test]
+fn a_reverted_file_says_where_to_go_on_even_behind_a_torn_line() {
+    let mut script = Script::new();
+    script.prompt("u1", "One").says("a1", "1").loose("last-prompt", json!({"leafUuid": "a1"}));
+    script.prompt("u2", "Lost").says("a2", "2").back_to("a1").prompt("u3", "Two").says("a3", "3");
+    let mut bytes = script.bytes();
+    bytes.extend_from_slice(br#"{"type":"assistant","uu"#);
+    let (folder, recording) = open_bytes(&bytes);
+    let revert = recording.revert(2, Watch::none()).unwrap();
+    let path = folder.path().join("reverted.jsonl");
+    write_new(&path, &revert.rewrite, Watch::none()).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let note = format!("{{\"type\":\"last-prompt\",\"leafUuid\":\"a1\",\"sessionId\":\"{SESSION}\"}}\n");
+    assert!(text.ends_with(&format!("\n{note}")), "{text}");
+    let reverted = open_path(&path);
+    assert_eq!(reverted.session().head, recording.session().steps[1].revert_target);
+    assert_eq!(reverted.session().head, Some(crate::model::NodeId::Text("a1".into())));
+    assert_eq!(reverted.session().branches.len(), 1);
+}
+
+#[test]
 fn a_revert_of_a_question_gives_no_prompt_back() {
     let (_folder, recording) = open_bytes(&rich().bytes());
     let revert = recording.revert(2, Watch::none()).unwrap();
     let names = uuids(&written(&revert.rewrite));
-    assert_eq!(names, ["mode", "queue-operation", "file-history-snapshot", "u1", "custom-title"]);
+    assert_eq!(names, ["mode", "queue-operation", "file-history-snapshot", "u1", "custom-title", "last-prompt"]);
     assert_eq!((revert.keeps_steps, revert.prefill), (1, None));
     // Created by the first of the dropped edits: it was not there before.
     assert_eq!(revert.dropped.file_actions, [FileAction { path: "/s/cart.rs".into(), kind: FileActionKind::Delete }]);
@@ -225,7 +249,8 @@ fn notes_about_dropped_records_go_with_them() {
     script.loose("cost-state", json!({"totalCostUSD": 1.0})).raw("{torn");
     let (_folder, recording) = open_bytes(&script.bytes());
     let revert = recording.revert(2, Watch::none()).unwrap();
-    let expected: Vec<_> = [0, 1, 2, 3, 8, 10, 11].iter().map(|line| script.lines[*line].clone()).collect();
+    let mut expected: Vec<_> = [0, 1, 2, 3, 8, 10, 11].iter().map(|line| script.lines[*line].clone()).collect();
+    expected.push(format!(r#"{{"type":"last-prompt","leafUuid":"a1","sessionId":"{SESSION}"}}"#));
     assert_eq!(written(&revert.rewrite), expected);
     assert_eq!(revert.warnings, Vec::<String>::new());
 }
@@ -241,7 +266,7 @@ fn records_that_only_order_links_stay_linked() {
     assert_eq!(recording.session().steps.len(), 2);
     let revert = recording.revert(2, Watch::none()).unwrap();
     let kept = written(&revert.rewrite);
-    assert_eq!(uuids(&kept), ["u1", "u2", "a1"]);
+    assert_eq!(uuids(&kept), ["u1", "u2", "a1", "last-prompt"]);
     assert_eq!(kept[2], r#"{"type":"assistant","uuid":"a1","message":{"content":"1"},"parentUuid":"u1"}"#);
     super::actions::check_reverts(&*recording, "implied");
     super::actions::check_forks(&*recording, "implied");

@@ -12,7 +12,7 @@ use super::{open_bytes, open_path};
 use crate::formats::detect::{Sample, Shape};
 use crate::formats::{Cut, Observer, Recording};
 use crate::model::{EventKind, Locator, ProblemKind, Records};
-use crate::store::{SourceFile, Watch};
+use crate::store::{SourceFile, Watch, write_new};
 
 fn records(recording: &dyn Recording) -> Records {
     recording.session().report.records
@@ -237,6 +237,121 @@ fn an_export_opens_in_the_order_of_its_array() {
         assert!(recording.fork(Cut::After(1), Watch::none()).is_err() && recording.revert(2, Watch::none()).is_err());
         assert!(session.steps[1].fork_refusal.as_deref().unwrap().contains("export"));
     }
+}
+
+/// Four turns; the prompt of the third is torn in the middle of the file.
+fn torn_in_the_middle() -> Script {
+    let mut script = Script::new();
+    script
+        .prompt("u1", "One")
+        .says("a1", "1")
+        .prompt("u2", "Two")
+        .says("a2", "2")
+        .loose("mode", json!({"mode": "normal"}));
+    script
+        .prompt("u3", "Three")
+        .loose("mode", json!({"mode": "normal"}))
+        .says("a3", "3")
+        .prompt("u4", "Four")
+        .says("a4", "4");
+    script.lines[5].truncate(100);
+    script
+}
+
+#[test]
+fn what_is_before_an_unreadable_record_stays_in_the_session() {
+    let (folder, recording) = open_bytes(&torn_in_the_middle().bytes());
+    let session = recording.session();
+    let summaries: Vec<_> = session.steps.iter().map(|step| step.summary.as_str()).collect();
+    assert_eq!(summaries, ["One", "Two", "Four"]);
+    assert_eq!(
+        problems(&*recording),
+        [(Locator::Line(6), ProblemKind::Unreadable), (Locator::Line(8), ProblemKind::Structure)]
+    );
+    assert_eq!(
+        session.report.problems[1].message,
+        "its parent is not in the file and line 6 before it cannot be read; it is taken to follow the record of line 4"
+    );
+    // In a fork the link is written down, for the agent knows of no bridge.
+    let fork = recording.fork(Cut::After(3), Watch::none()).unwrap();
+    assert_eq!(fork.warnings, ["the record on line 6 could not be read and is not in the fork"]);
+    let path = folder.path().join(&fork.file_name);
+    write_new(&path, &fork.rewrite, Watch::none()).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let answer = text.lines().find(|line| line.contains("\"a3\"")).unwrap();
+    assert!(answer.starts_with("{\"parentUuid\":\"a2\","), "{answer}");
+    let copy = open_path(&path);
+    assert_eq!((copy.session().steps.len(), problems(&*copy)), (3, vec![]));
+    assert_eq!(
+        recording.fork(Cut::After(1), Watch::none()).unwrap().warnings,
+        Vec::<String>::new(),
+        "cut before the damage"
+    );
+    let revert = recording.revert(3, Watch::none()).unwrap();
+    assert_eq!(revert.keeps_steps, 2);
+    assert_eq!(
+        revert.warnings,
+        ["the record on line 6 could not be read: the agent goes on without what is before it; a fork keeps that"]
+    );
+    super::actions::check_forks(&*recording, "bridged");
+    super::actions::check_reverts(&*recording, "bridged");
+}
+
+#[test]
+fn a_bridged_record_that_a_revert_moves_keeps_its_place() {
+    let mut script = torn_in_the_middle();
+    script.back_to("a3").prompt("u5", "Five");
+    // Reverting the last step goes back to the bridged record, behind which a branch was left.
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(recording.session().steps.len(), 3);
+    assert_eq!(recording.revert(3, Watch::none()).unwrap().warnings.len(), 2);
+    super::actions::check_reverts(&*recording, "bridged and moved");
+}
+
+#[test]
+fn a_missing_parent_without_damage_stays_a_root() {
+    let mut whole = torn_in_the_middle();
+    whole.lines.remove(5);
+    let (_folder, recording) = open_bytes(&whole.bytes());
+    let steps = |recording: &dyn Recording| recording.session().steps.len();
+    assert_eq!(steps(&*recording), 1);
+    assert_eq!(recording.session().report.problems[0].message, "its parent is not in the file; the chain begins here");
+    // Damage elsewhere says nothing of it.
+    whole.lines.insert(3, "{torn".to_owned());
+    let (_folder, recording) = open_bytes(&whole.bytes());
+    assert_eq!(steps(&*recording), 1);
+    // Nor do records of another session follow each other.
+    let mut foreign = torn_in_the_middle();
+    for line in foreign.lines.iter_mut().take(5) {
+        *line = line.replace("5e551011", "5e551012");
+    }
+    let (_folder, recording) = open_bytes(&foreign.bytes());
+    assert_eq!(steps(&*recording), 1);
+}
+
+#[test]
+fn raw_control_characters_in_a_text_are_read_as_spaces() {
+    let mut script = Script::new();
+    script.prompt("u1", "One").says("a1", "one\u{1}two").prompt("u2", "Two").says("a2", "2");
+    let raw = script.lines[1].replace("\\u0001", "\0\u{1}\0");
+    assert!(raw.contains("one\0\u{1}\0two"));
+    script.lines[1] = raw;
+    let (folder, recording) = open_bytes(&script.bytes());
+    let session = recording.session();
+    assert_eq!((session.steps.len(), records(&*recording).read), (2, 4));
+    assert_eq!(problems(&*recording), [(Locator::Line(2), ProblemKind::Repaired)]);
+    assert_eq!(session.report.problems[0].message, "raw control characters were read as spaces");
+    assert_eq!(recording.body(&session.events[0]).unwrap().text, "one   two");
+    // The agent reads no such line: a fork must have a better one.
+    let fork = recording.fork(Cut::After(2), Watch::none()).unwrap();
+    let path = folder.path().join(&fork.file_name);
+    write_new(&path, &fork.rewrite, Watch::none()).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[1]["message"]["content"][0]["text"], "one   two");
+    assert_eq!(lines[1]["forkedFrom"]["messageUuid"], "a1");
+    super::actions::check_forks(&*recording, "controls");
+    super::actions::check_reverts(&*recording, "controls");
 }
 
 struct Waiting(Mutex<Vec<(usize, usize)>>);

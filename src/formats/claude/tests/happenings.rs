@@ -131,6 +131,54 @@ fn retries_and_errors_of_the_service() {
     assert_eq!(session.usage.input, None, "what no model served cost nothing, and nothing is not zero");
 }
 
+fn no_answer() -> serde_json::Value {
+    json!({"message": {
+        "id": "m0", "role": "assistant", "model": "<synthetic>",
+        "content": [{"type": "text", "text": "No response requested."}]
+    }})
+}
+
+#[test]
+fn a_prompt_without_an_answer_is_not_done() {
+    let failed = |attempt| json!({"subtype": "api_error", "retryAttempt": attempt, "maxRetries": 10, "error": {"status": 529, "formatted": "overloaded"}});
+    let mut script = Script::new();
+    script.prompt("u1", "One").says("a1", "1");
+    // The errors hang on the prompt one behind the other, the stand-in for an answer on the prompt itself.
+    script.prompt("u2", "Two").chain("e1", "system", failed(1)).chain("e2", "system", failed(2));
+    script.back_to("u2").chain("n1", "assistant", no_answer());
+    script.prompt("u3", "Three").chain("n2", "assistant", no_answer());
+    // An answer stays one, whatever the agent wrote when it was resumed.
+    script.prompt("u4", "Four").says("a4", "4").chain("n3", "assistant", no_answer());
+    // Here an answer came in the end.
+    script.prompt("u5", "Five").chain("e3", "system", failed(1)).back_to("u5").says("a5", "5");
+    let (_folder, recording) = super::open_bytes(&script.bytes());
+    let session = recording.session();
+    let outcomes: Vec<_> = session.steps.iter().map(|step| step.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Done, Outcome::Failed, Outcome::Interrupted, Outcome::Done, Outcome::Done]);
+    let kinds =
+        |step: usize| -> Vec<_> { session.events_of(&session.steps[step]).iter().map(|event| event.kind).collect() };
+    assert_eq!(kinds(1), [EventKind::Retry, EventKind::Retry, EventKind::Notice]);
+    assert_eq!(kinds(2), [EventKind::Notice]);
+    assert_eq!(kinds(4), [EventKind::Retry, EventKind::Text]);
+    assert_eq!(session.branches, []);
+    assert_eq!(
+        *fact(&session.events_of(&session.steps[1])[1]),
+        Fact::Retry { attempt: Some(2), max_attempts: Some(10), status: Some(529), message: Some("overloaded".into()) }
+    );
+    let notice = &session.events_of(&session.steps[2])[0];
+    assert_eq!(recording.body(notice).unwrap().text, "No response requested.");
+    let mut last = None;
+    recording
+        .replay(2, &mut |line| {
+            last = Some(line);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(last, Some(json!({"turn": 2, "failure": {"code": "529", "message": "overloaded"}})));
+    super::actions::check_forks(&*recording, "no answer");
+    super::actions::check_reverts(&*recording, "no answer");
+}
+
 #[test]
 fn refusals_of_the_service_and_what_they_took_back() {
     let mut script = Script::new();

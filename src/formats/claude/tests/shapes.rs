@@ -289,6 +289,28 @@ fn a_rewind_leaves_a_branch() {
 }
 
 #[test]
+fn a_branch_may_begin_with_notes_before_its_prompt() {
+    let mut script = Script::new();
+    script.prompt("u1", "One").says("a1", "1");
+    script.chain("n1", "attachment", json!({"attachment": {"type": "prompt_snapshot"}}));
+    script.chain("n2", "system", json!({"subtype": "informational", "content": "noted"}));
+    script.prompt("u2", "Lost").says("a2", "2");
+    // A leaf that no prompt comes to is none: only notes, or an answer written twice.
+    script.back_to("a1").chain("n3", "attachment", json!({"attachment": {"type": "date"}}));
+    script.back_to("a1").chain("n4", "attachment", json!({"attachment": {"type": "date"}})).says("a3", "again");
+    script.prompt("u3", "Not the first").back_to("a1").prompt("u4", "Found").says("a4", "4");
+    let session = session(&script);
+    assert_eq!(summaries(&session), ["One", "Found"]);
+    let branches: Vec<_> = session
+        .branches
+        .iter()
+        .map(|branch| (branch.leaf.clone(), branch.parted_at.clone(), branch.summary.as_str(), branch.nodes))
+        .collect();
+    assert_eq!(branches, [(id("a2"), Some(id("a1")), "Lost", 4)]);
+    assert_eq!(session.branches[0].at.unwrap().to_rfc3339(), "2026-03-01T10:00:05.000Z", "the prompt's time");
+}
+
+#[test]
 fn twins_results_progress_and_agents_are_no_branches() {
     let mut script = Script::new();
     script.prompt("u1", "Read both");
@@ -353,6 +375,39 @@ fn compaction_is_crossed_by_the_logical_parent() {
 }
 
 #[test]
+fn a_copy_that_begins_with_a_compaction_begins_there() {
+    let boundary = |to: &str| json!({"parentUuid": null, "logicalParentUuid": to, "subtype": "compact_boundary"});
+    let mut script = Script::new();
+    script.chain("b1", "system", boundary("a1"));
+    script.user("s1", json!("This session is being continued"), json!({"isCompactSummary": true}));
+    script.prompt("u1", "One").says("a1", "1").chain("b2", "system", boundary("a1"));
+    script.prompt("u2", "Two").says("a2", "2");
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(summaries(recording.session()), ["One", "Two"]);
+    assert_eq!(recording.session().report.problems, []);
+    assert_eq!(recording.session().steps[0].revert_target, Some(id("s1")));
+    super::actions::check_forks(&*recording, "begins with a compaction");
+    super::actions::check_reverts(&*recording, "begins with a compaction");
+    // Two that name what comes after each other: the first is the beginning.
+    let mut two = Script::new();
+    two.chain("b1", "system", boundary("a2")).prompt("u1", "One").says("a1", "1");
+    two.chain("b2", "system", boundary("a1")).prompt("u2", "Two").says("a2", "2");
+    let two = session(&two);
+    assert_eq!((summaries(&two), two.report.problems.len()), (vec!["One", "Two"], 0));
+}
+
+#[test]
+fn a_session_without_messages_is_known_by_its_other_records() {
+    let mut script = Script::new();
+    script.loose("mode", json!({"mode": "normal"})).loose("permission-mode", json!({"permissionMode": "plan"}));
+    for line in &mut script.lines {
+        *line = line.replace("5e551011", "5e551099");
+    }
+    let session = session(&script);
+    assert_eq!((session.id.as_str(), session.steps.len()), ("5e551099-0000-4000-8000-000000000001", 0));
+}
+
+#[test]
 fn damaged_links_end_the_chain() {
     let mut circle = Script::new();
     circle.back_to("a2").prompt("u1", "First").says("a1", "One.").prompt("u2", "Second").says("a2", "Two.");
@@ -377,6 +432,25 @@ fn the_same_record_twice_counts_once() {
     assert_eq!(session.head, Some(id("a2")));
     assert_eq!(session.usage.output, Some(20));
     assert_eq!((session.report.records.read, session.report.records.duplicate), (5, 1));
+}
+
+#[test]
+fn another_record_with_the_same_id_is_told_apart_from_a_copy() {
+    let mut script = two_turns();
+    let again = script.lines[1].clone();
+    script.raw(&again).raw(&again.replace("Done.", "Dome.")).raw(&again.replace("Done.", "Done, and more."));
+    let session = session(&script);
+    let messages: Vec<_> = session.report.problems.iter().map(|problem| problem.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "the record a1 once more",
+            "the record a1 once more: same id, other content; the first is shown",
+            "the record a1 once more: same id, other content; the first is shown",
+        ]
+    );
+    assert_eq!((session.report.records.read, session.report.records.duplicate), (5, 3));
+    assert_eq!(session.events[0].label.as_ref(), "Done.");
 }
 
 #[test]
