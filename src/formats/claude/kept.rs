@@ -198,7 +198,7 @@ fn finish(
     for number in &kept.order {
         let bridge = assembled.forest.bridge(*number);
         kept.lost.extend(bridge.map(|bridge| bridge.lost));
-        // The agent knows nothing of our bridges: without a link it would go on without what is before them.
+        // The damaged line does not come along, and without it nothing would tell that this was no root.
         if let Some(parent) = assembled.forest.parent(*number)
             && (bridge.is_some() || !set.contains(&parent))
         {

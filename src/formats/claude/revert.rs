@@ -49,10 +49,7 @@ pub(super) fn plan(transcript: &Transcript, number: u32, watch: Watch<'_>) -> Re
     let kept: HashSet<u32> = chain.iter().copied().collect();
     let keeps_steps = steps_among(index, assembled, chain, |record| kept.contains(&record));
     for lost in chain.iter().filter_map(|record| index.record(assembled.forest.bridge(*record)?.lost)) {
-        warnings.push(format!(
-            "the record on line {} could not be read: the agent goes on without what is before it; a fork keeps that",
-            lost.span.line
-        ));
+        warnings.push(format!("the record on line {} could not be read and stays as it is", lost.span.line));
     }
     if keeps_steps + 1 < number {
         warnings.push("the slash command before it has no answer without it, and is no step any more".to_owned());
