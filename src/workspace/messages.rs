@@ -208,6 +208,7 @@ impl Workspace {
                 let text =
                     format!("Step {step} and everything after it is gone from the file; Undo revert puts it back");
                 self.notice(Level::Done, text, Some(done.receipt_path.display().to_string()));
+                self.notices.newest_can_be_undone();
                 self.read_again(id);
             }
             Err(failure) => self.failed("Revert", failure),
@@ -218,6 +219,7 @@ impl Workspace {
         match result {
             Ok(receipt) => {
                 let text = format!("Step {} and everything after it is back, byte for byte", receipt.step_number);
+                self.notices.close_reverts();
                 self.notice(Level::Done, text, None);
                 self.read_again(id);
             }
