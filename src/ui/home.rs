@@ -8,6 +8,7 @@ use super::words;
 use crate::model::clock;
 use crate::workspace::document::{Document, State};
 use crate::workspace::found::FoundSession;
+use crate::workspace::text::visible;
 use crate::workspace::{Command, Request, Workspace};
 
 const COLUMN: f32 = 640.0;
@@ -94,14 +95,14 @@ fn row(ui: &mut Ui, theme: &Theme, title: &str, under: &str, right: &str, name: 
     let width = ui.available_width().min(COLUMN);
     let (rect, response) =
         ui.allocate_exact_size(vec2(width, 40.0 - ui.spacing().item_spacing.y), egui::Sense::click());
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, name));
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, visible(name).as_ref()));
     let painter = ui.painter().with_clip_rect(rect);
     if response.hovered() || response.has_focus() {
         painter.rect_filled(rect, space::RADIUS, theme.raised);
     }
     let right_width = 120.0;
     let line = |text: &str, font, colour, y: f32, width: f32| {
-        let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, colour);
+        let mut job = egui::text::LayoutJob::simple_singleline(visible(text).into_owned(), font, colour);
         job.wrap = egui::text::TextWrapping::truncate_at_width(width);
         let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
         painter.galley(egui::pos2(rect.left() + space::S, rect.top() + y), galley, colour);
@@ -126,7 +127,7 @@ pub fn reading(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut V
         _ => (0, 0),
     };
     middle(ui, |ui| {
-        ui.label(RichText::new(format!("Reading {}", document.name())).font(theme::bold(size::HEADING)));
+        ui.label(RichText::new(format!("Reading {}", visible(&document.name()))).font(theme::bold(size::HEADING)));
         if total > 0 {
             ui.label(RichText::new(format!("{} of {}", words::bytes(done), words::bytes(total))).color(theme.weak));
         }
@@ -140,9 +141,9 @@ pub fn reading(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut V
 pub fn failed(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
     let State::Failed(sentence) = &document.state else { return };
     middle(ui, |ui| {
-        ui.label(RichText::new(format!("{} did not open", document.name())).font(theme::bold(size::HEADING)));
+        ui.label(RichText::new(format!("{} did not open", visible(&document.name()))).font(theme::bold(size::HEADING)));
         ui.add_space(space::XS);
-        ui.add(egui::Label::new(RichText::new(sentence).color(theme.weak)).wrap().selectable(true));
+        ui.add(egui::Label::new(RichText::new(visible(sentence)).color(theme.weak)).wrap().selectable(true));
         ui.add_space(space::S);
         ui.horizontal(|ui| {
             if ui.button("Open another…").clicked() {

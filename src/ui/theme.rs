@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::style::{Selection, WidgetVisuals};
+use egui::style::{ScrollStyle, Selection, WidgetVisuals};
 use egui::{
     Color32, Context, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Shadow, Stroke, Style,
     TextStyle, Visuals, vec2,
@@ -189,6 +189,8 @@ impl Theme {
         style.spacing.window_margin = Margin::same(14);
         style.spacing.menu_margin = Margin::same(6);
         style.spacing.interact_size.y = 22.0;
+        // Bars have room of their own, so that they lie on no text, and are seen as long as there is more.
+        style.spacing.scroll = ScrollStyle { bar_width: 8.0, bar_inner_margin: 4.0, ..ScrollStyle::solid() };
         style.spacing.scroll.fade.strength = 0.0;
         style.interaction.selectable_labels = false;
         style
@@ -210,6 +212,10 @@ impl Theme {
         visuals.widgets.hovered = widget(self.raised, self.accent, self.text);
         visuals.widgets.active = widget(self.accent_bg, self.accent, self.text);
         visuals.widgets.open = widget(self.accent_bg, self.accent, self.text);
+        // Handles of scroll bars and boxes to tick, which must be seen on any ground.
+        visuals.widgets.inactive.bg_fill = self.agent;
+        visuals.widgets.hovered.bg_fill = self.weak;
+        visuals.widgets.active.bg_fill = self.weak;
         visuals.selection = Selection { bg_fill: self.accent_bg, stroke: Stroke::new(1.0, self.accent) };
         visuals.weak_text_color = Some(self.weak);
         visuals.hyperlink_color = self.prompt;

@@ -64,14 +64,6 @@ impl Bodies {
         }
     }
 
-    /// Marks a text as looked at, so that it stays longer.
-    pub fn touch(&mut self, key: TextKey) {
-        self.used += 1;
-        if let Some((_, used)) = self.slots.get_mut(&key) {
-            *used = self.used;
-        }
-    }
-
     pub fn clear(&mut self) {
         *self = Self::default();
     }

@@ -215,6 +215,7 @@ impl Workspace {
                 let text =
                     format!("Step {step} and everything after it is gone from the file; Undo revert puts it back");
                 self.notice(Level::Done, text, Some(done.receipt_path.display().to_string()));
+                self.notices.newest_can_be_undone();
                 self.read_again(id);
             }
             Err(failure) => self.failed("Revert", failure),
@@ -225,6 +226,7 @@ impl Workspace {
         match result {
             Ok(receipt) => {
                 let text = format!("Step {} and everything after it is back, byte for byte", receipt.step_number);
+                self.notices.close_reverts();
                 self.notice(Level::Done, text, None);
                 if let Some(document) = self.document_mut(id) {
                     document.want_step(receipt.step_number);

@@ -19,6 +19,8 @@ pub struct Notice {
     pub text: String,
     /// Something to copy: a command, a path.
     pub copy: Option<String>,
+    /// It reports a revert, which can be undone; `copy` is the receipt's path.
+    pub undo: bool,
     pub at: Timestamp,
     /// Still shown over the window.
     pub open: bool,
@@ -42,7 +44,7 @@ pub struct Notices {
 impl Notices {
     pub fn push(&mut self, level: Level, text: impl Into<String>, copy: Option<String>, at: Timestamp) {
         self.next_id += 1;
-        self.list.push_back(Notice { id: self.next_id, level, text: text.into(), copy, at, open: true });
+        self.list.push_back(Notice { id: self.next_id, level, text: text.into(), copy, undo: false, at, open: true });
         while self.list.len() > KEPT {
             self.list.pop_front();
         }
@@ -75,8 +77,16 @@ impl Notices {
         }
     }
 
-    pub fn close_all(&mut self) {
-        for notice in &mut self.list {
+    /// Says of the newest notice that it reports a revert.
+    pub fn newest_can_be_undone(&mut self) {
+        if let Some(notice) = self.list.back_mut() {
+            notice.undo = true;
+        }
+    }
+
+    /// Closes the reports of reverts: one was undone, so that they are no longer true.
+    pub fn close_reverts(&mut self) {
+        for notice in self.list.iter_mut().filter(|notice| notice.undo) {
             notice.open = false;
         }
     }

@@ -78,3 +78,44 @@ fn tabs_are_closed_and_changed_by_keys() {
     window.click("Close a.jsonl");
     assert!(window.shows("Open a recorded session"));
 }
+
+#[test]
+fn a_long_sheet_is_whole_at_once_and_scrolls_by_keys() {
+    let mut window = Window::open(&[("cart.jsonl", sample())], [800.0, 500.0]);
+    window.press(Key::Questionmark);
+    let rect = |window: &Window, name: &str| window.harness.query_by_label(name).map(|node| node.rect());
+    let first = rect(&window, "Close").unwrap();
+    assert!(first.bottom() > 400.0 && first.bottom() < 500.0, "it opens as tall as the window allows: {first:?}");
+    window.harness.run_steps(4);
+    assert_eq!(rect(&window, "Close"), Some(first), "and stays");
+    let heading = |window: &Window| rect(window, "Session").map_or(f32::MIN, |rect| rect.top());
+    let start = heading(&window);
+    for (key, at_start) in [(Key::PageDown, false), (Key::Home, true), (Key::End, false), (Key::PageUp, false)] {
+        window.press(key);
+        assert_eq!(heading(&window) == start, at_start, "{key:?}");
+    }
+}
+
+#[test]
+fn the_active_tab_is_in_sight_and_all_are_in_a_list() {
+    let names: Vec<String> = (0..12).map(|number| format!("a-rather-long-name-{number}.jsonl")).collect();
+    let files: Vec<(&str, Vec<u8>)> = names.iter().map(|name| (name.as_str(), sample())).collect();
+    let mut window = Window::open(&files, [900.0, 600.0]);
+    window.harness.key_press_modifiers(egui::Modifiers::COMMAND | egui::Modifiers::SHIFT, Key::Tab);
+    window.harness.run_steps(5);
+    assert_eq!(window.workspace().active_index(), 11);
+    let list = window.harness.get_by_label("All 12 tabs").rect();
+    let tab = window.harness.get_by_label("Tab a-rather-long-name-11.jsonl").rect();
+    assert!(tab.right() <= list.left() + 1.0 && tab.left() >= 0.0, "{tab:?}, {list:?}");
+    window.click("All 12 tabs");
+    window.click("a-rather-long-name-3.jsonl");
+    assert_eq!(window.workspace().active_index(), 3);
+}
+
+#[test]
+fn names_from_strangers_are_harmless() {
+    let window = Window::open(&[("a\u{202e}lnosj.exe", b"only words".to_vec())], [1000.0, 700.0]);
+    assert!(window.shows("a⟨U+202E⟩lnosj.exe did not open"));
+    assert!(window.shows("Did not open"), "the status bar says so");
+    assert!(!window.shows("\u{202e}"));
+}

@@ -123,7 +123,8 @@ fn a_damaged_file_opens_and_its_report_says_so() {
     content.extend(b"\0\0\0 rubbish\n{\"type\":\"user\",\"uuid\":\"to");
     let mut window = Window::open(&[("damaged.jsonl", content)], [1280.0, 800.0]);
     assert_eq!(window.workspace().active().unwrap().session().unwrap().steps.len(), 15);
-    window.click("2 unreadable");
+    assert!(window.shows("143 read") && window.shows("1 unreadable"), "in the words of `check`");
+    window.click("1 torn");
     assert!(window.shows("records in the file"));
     assert!(window.shows("line 145"), "the torn line");
     window.press(Key::Escape);
@@ -143,4 +144,115 @@ fn a_file_that_grows_is_read_again_and_the_place_is_kept() {
         window.workspace().active().unwrap().session().is_some_and(|session| session.steps.len() == 16)
     });
     assert_eq!(window.selected(), Some(7));
+}
+
+/// The middle of the first thing whose name contains this.
+fn middle(window: &Window, part: &str) -> egui::Pos2 {
+    window.harness.get_all_by_label_contains(part).next().unwrap().rect().center()
+}
+
+fn press_at(window: &mut Window, at: egui::Pos2) {
+    let button = egui::PointerButton::Primary;
+    window.harness.hover_at(at);
+    window.harness.run_steps(1);
+    for pressed in [true, false] {
+        window.harness.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers: egui::Modifiers::NONE });
+        window.harness.run_steps(1);
+    }
+    window.harness.run_steps(2);
+}
+
+#[test]
+fn a_click_on_the_words_of_an_event_selects_it() {
+    let mut window = Window::with_sample();
+    window.settle();
+    let at = middle(&window, "text: I will add");
+    press_at(&mut window, at);
+    let document = window.workspace().active().unwrap();
+    let event = document.selected_event().expect("the text under the pointer is an event's");
+    assert_eq!(document.session().unwrap().events[event].kind, stepline::model::EventKind::Text);
+}
+
+#[test]
+fn the_replay_bar_has_room_in_a_narrow_window_and_starts_over() {
+    let mut window = Window::open(&[("cart.jsonl", sample())], [760.0, 480.0]);
+    window.press(Key::R);
+    assert!(window.shows("Replay from step 1, as recorded; nothing is run"), "said whole, if not drawn");
+    let rects: Vec<egui::Rect> = ["Next event", "Play to next marker", "Stop at 4 of", "End replay"]
+        .into_iter()
+        .map(|name| window.harness.get_all_by_label_contains(name).next().unwrap().rect())
+        .collect();
+    assert!(rects.windows(2).all(|pair| pair[0].right() <= pair[1].left()), "{rects:?}");
+    assert!(rects.iter().all(|rect| rect.right() <= 760.0), "{rects:?}");
+    window.press(Key::N);
+    assert!(window.shows("stopped at approval"));
+    let player = |window: &Window| window.workspace().active().unwrap().player.clone().unwrap();
+    for again in ["by key", "by click"] {
+        while !player(&window).is_at_end() {
+            window.press(Key::N);
+        }
+        assert!(window.shows("ended; Play starts over"));
+        match again {
+            "by key" => window.press(Key::Space),
+            _ => window.click("Play again from the start"),
+        }
+        assert!(player(&window).playing && !player(&window).is_at_end(), "{again}");
+    }
+    // Kinds that the session does not have are not offered.
+    window.click("Stop at 4 of 8");
+    assert!(window.shows("Stop at interruption") && !window.shows("Stop at steering"));
+}
+
+#[test]
+fn a_step_far_down_is_at_the_top_once_its_texts_are_in() {
+    let mut window = Window::with_sample();
+    for number in [12, 5, 9] {
+        window.press(Key::End);
+        while window.selected() != Some(number) {
+            window.press(Key::ArrowUp);
+        }
+        window.settle();
+        let top = window.harness.get_by_label("Conversation").rect().top();
+        let button = window.harness.get_by_label(&format!("Replay step {number}")).rect();
+        assert!((button.top() - top) < 24.0, "step {number}: {} below the edge", button.top() - top);
+    }
+}
+
+#[test]
+fn a_narrow_window_shows_the_inspector_over_the_conversation() {
+    let mut window = Window::open(&[("cart.jsonl", sample())], [900.0, 600.0]);
+    assert!(!window.shows("Raw record"));
+    window.press(Key::I);
+    window.settle();
+    assert!(window.shows("Outcome: done"));
+    window.press(Key::I);
+    assert!(!window.shows("Outcome: done"));
+    assert!(window.workspace().settings.inspector, "wide windows keep theirs");
+}
+
+#[test]
+fn the_page_keys_scroll_the_conversation() {
+    let mut window = Window::with_sample();
+    let before = window.harness.get_by_label("Replay step 1").rect().top();
+    window.press(Key::PageDown);
+    let after = window.harness.query_by_label("Replay step 1").map(|node| node.rect().top());
+    assert!(after.is_none_or(|after| after < before - 100.0), "{before} {after:?}");
+}
+
+#[test]
+fn a_revert_can_be_undone_from_its_notice() {
+    let mut window = Window::with_sample();
+    window.click_containing("Step 9, prompt");
+    window.press(Key::X);
+    window.wait_for("the preview", |window| window.shows("Drops steps 9 to 15 of 15"));
+    assert!(window.shows("7 steps, the agent ran in each"));
+    window.click("Revert now");
+    window.wait_for("the notice", |window| window.shows("Copy receipt path") && !window.workspace().is_busy());
+    window.settle();
+    // The status bar has one too; the notice is drawn over it, after it.
+    window.harness.get_all_by_label("Undo revert").last().unwrap().click();
+    window.wait_for("the undo", |window| {
+        window.workspace().active().unwrap().session().is_some_and(|session| session.steps.len() == 15)
+    });
+    assert!(window.workspace().notices.open().all(|notice| !notice.undo), "what it said is no longer true");
 }

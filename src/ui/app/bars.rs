@@ -1,49 +1,57 @@
-//! The bars: tabs and menus on top, the state of things at the bottom, the replay above it.
+//! The bars: tabs and menus on top, the state of things at the bottom.
 
-use egui::{Align, Button, Color32, Frame, Layout, Margin, Panel, RichText, Role, Sense, Stroke, Ui, WidgetInfo, vec2};
+use egui::{Align, Button, Color32, Frame, Layout, Margin, Panel, RichText, Ui, UiBuilder};
 
-use super::super::theme::{self, Theme, size, space};
-use super::super::widgets::chips::Chip;
-use super::super::widgets::command_button;
-use super::super::widgets::icons::{self, Icon};
+use super::super::theme::{self, Theme, space};
+use super::super::widgets::{command_button, path_words};
 use super::super::words;
-use crate::model::{MarkerKind, Session, duration_words};
+use super::tabs;
+use crate::model::{Session, duration_words};
 use crate::workspace::document::{Document, State};
+use crate::workspace::text::visible;
 use crate::workspace::{Command, Request, Workspace};
 
-const TOP_HEIGHT: f32 = 36.0;
+pub(super) const TOP_HEIGHT: f32 = 36.0;
 const STATUS_HEIGHT: f32 = 26.0;
-const REPLAY_HEIGHT: f32 = 40.0;
-const TAB_MAX_WIDTH: f32 = 220.0;
 
-/// Marker kinds that a replay can stop at, with the word on their chip.
-const STOPS: [(MarkerKind, &str); 5] = [
-    (MarkerKind::Question, "question"),
-    (MarkerKind::Approval, "approval"),
-    (MarkerKind::Denial, "denial"),
-    (MarkerKind::Fallback, "fallback"),
-    (MarkerKind::Failure, "failure"),
-];
-
-fn bar(fill: Color32) -> Frame {
+pub(super) fn bar(fill: Color32) -> Frame {
     Frame::new().fill(fill).inner_margin(Margin::symmetric(10, 0))
 }
 
 /// Tabs left, what can be opened and shown right.
-pub fn top(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Request>) {
+pub fn top(
+    ui: &mut Ui,
+    theme: &Theme,
+    workspace: &Workspace,
+    state: &mut tabs::TabsState,
+    requests: &mut Vec<Request>,
+) {
     Panel::top("top").exact_size(TOP_HEIGHT).frame(bar(theme.panel)).show(ui, |ui| {
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        let whole = ui.available_rect_before_wrap();
+        // The tabs get what the buttons leave, and come first for the keyboard as they do for the eye.
+        let middle = (whole.right() - state.buttons_px).max(whole.left() + 80.0);
+        let row = |left: f32, right: f32| {
+            let rect = egui::Rect::from_min_max(egui::pos2(left, whole.top()), egui::pos2(right, whole.bottom()));
+            UiBuilder::new().max_rect(rect).layout(Layout::left_to_right(Align::Center))
+        };
+        ui.scope_builder(row(whole.left(), middle - space::S), |ui| tabs::show(ui, theme, workspace, state, requests));
+        let buttons = ui.scope_builder(row(middle, whole.right()), |ui| {
             ui.spacing_mut().item_spacing.x = space::XS;
-            let theme_word = if theme.dark { "Light" } else { "Dark" };
-            command_button(ui, workspace, Command::Shortcuts, "?", requests);
-            command_button(ui, workspace, Command::ToggleTheme, theme_word, requests);
-            command_button(ui, workspace, Command::ToggleInspector, "Inspector", requests);
-            command_button(ui, workspace, Command::Report, "Report", requests);
-            command_button(ui, workspace, Command::Notices, "Notices", requests);
-            recent_menu(ui, theme, workspace, requests);
             command_button(ui, workspace, Command::Open, "Open…", requests);
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| tabs(ui, theme, workspace, requests));
+            recent_menu(ui, theme, workspace, requests);
+            command_button(ui, workspace, Command::Notices, "Notices", requests);
+            command_button(ui, workspace, Command::Report, "Report", requests);
+            command_button(ui, workspace, Command::ToggleInspector, "Inspector", requests);
+            let theme_word = if theme.dark { "Light theme" } else { "Dark theme" };
+            command_button(ui, workspace, Command::ToggleTheme, theme_word, requests);
+            command_button(ui, workspace, Command::Shortcuts, "?", requests);
         });
+        let width = buttons.response.rect.width();
+        if (width - state.buttons_px).abs() > 0.5 {
+            state.buttons_px = width;
+            ui.ctx().request_discard("the width of the top bar's buttons is known now");
+        }
+        ui.advance_cursor_after_rect(whole);
     });
 }
 
@@ -54,8 +62,15 @@ fn recent_menu(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut
             ui.label(RichText::new("Nothing opened yet").color(theme.weak));
         }
         for path in &workspace.settings.recent_files {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let entry = ui.add(Button::new(name).frame(false)).on_hover_text(path.display().to_string());
+            let name = tabs::file_name(path);
+            let folder = path.parent().map(path_words).unwrap_or_default();
+            let mut job = egui::text::LayoutJob::default();
+            for (text, font_id, color, gap) in
+                [(&name, theme::base(), theme.text, 0.0), (&folder, theme::small(), theme.weak, space::S)]
+            {
+                job.append(text, gap, egui::TextFormat { font_id, color, ..Default::default() });
+            }
+            let entry = ui.add(Button::new(job).frame(false).truncate()).on_hover_text(path_words(path));
             if entry.clicked() {
                 requests.push(Request::Open(path.clone()));
                 ui.close();
@@ -66,65 +81,22 @@ fn recent_menu(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut
     });
 }
 
-fn tabs(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Request>) {
-    ui.spacing_mut().item_spacing.x = 0.0;
-    if workspace.documents().is_empty() {
-        ui.label(RichText::new("Stepline").font(theme::bold(size::BASE)));
-    }
-    egui::ScrollArea::horizontal()
-        .id_salt("tabs")
-        .scroll_bar_visibility(egui::scroll_area::ScrollBarVisibility::AlwaysHidden)
-        .show(ui, |ui| {
-            for (index, document) in workspace.documents().iter().enumerate() {
-                tab(ui, theme, document, index == workspace.active_index(), index, requests);
-            }
-        });
-}
-
-fn tab(ui: &mut Ui, theme: &Theme, document: &Document, active: bool, index: usize, requests: &mut Vec<Request>) {
-    let name = document.name();
-    let colour = if active { theme.text } else { theme.weak };
-    let mut job = egui::text::LayoutJob::simple_singleline(name.clone(), theme::base(), colour);
-    job.wrap = egui::text::TextWrapping::truncate_at_width(TAB_MAX_WIDTH);
-    let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
-    let width = galley.size().x + 2.0 * space::M + space::ICON + space::S;
-    let (rect, response) =
-        ui.push_id(("tab", document.id), |ui| ui.allocate_exact_size(vec2(width, TOP_HEIGHT), Sense::click())).inner;
-    response.widget_info(|| WidgetInfo::selected(Role::Tab, true, active, format!("Tab {name}")));
-    let close_rect = egui::Rect::from_center_size(
-        egui::pos2(rect.right() - space::M, rect.center().y),
-        vec2(space::ICON + 6.0, space::ICON + 6.0),
-    );
-    let close = ui.interact(close_rect, ui.scope_id().with(("close", document.id)), Sense::click());
-    close.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {name}")));
-    let painter = ui.painter();
-    painter.galley(egui::pos2(rect.left() + space::M, rect.center().y - galley.size().y / 2.0), galley, colour);
-    if active {
-        let line = egui::Rect::from_min_max(egui::pos2(rect.left(), rect.bottom() - 2.0), rect.right_bottom());
-        painter.rect_filled(line, 0.0, theme.accent);
-    }
-    if active || response.hovered() || close.hovered() {
-        let colour = if close.hovered() { theme.text } else { theme.faint };
-        icons::paint(painter, Icon::Close, close_rect.center(), 9.0, colour);
-    }
-    if close.clicked() || response.middle_clicked() {
-        requests.push(Request::CloseTab(document.id));
-    } else if response.on_hover_text(document.path.display().to_string()).clicked() {
-        requests.push(Request::ShowTab(index));
-    }
-}
-
 /// Format, counts, what was noticed, what goes on; the session's length on the right.
 pub fn status(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Request>) {
     Panel::bottom("status").exact_size(STATUS_HEIGHT).frame(bar(theme.panel)).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            ui.spacing_mut().item_spacing.x = 18.0;
+            ui.spacing_mut().item_spacing.x = 14.0;
             let Some(document) = workspace.active() else {
                 ui.label(weak(theme, "No session is open"));
                 return;
             };
             if let Some(session) = document.session() {
                 facts(ui, theme, session, document, requests);
+            }
+            if let State::Failed(sentence) = &document.state {
+                let text = if document.session().is_some() { "Not read to its end" } else { "Did not open" };
+                let text = RichText::new(text).font(theme::small()).color(theme.failure);
+                ui.label(text).on_hover_text(visible(sentence));
             }
             work(ui, theme, document, requests);
             if let Some((_, step)) = document.receipts.first() {
@@ -153,19 +125,10 @@ fn facts(ui: &mut Ui, theme: &Theme, session: &Session, document: &Document, req
         number => format!(", {}", words::count(number as u64, "abandoned branch", "abandoned branches")),
     };
     ui.label(weak(theme, &format!("{steps}{branches}")));
-    let records = &session.report.records;
-    let report = ui.add(
-        Button::new(weak(theme, &format!("{} read", words::count(records.total, "record", "records")))).frame(false),
-    );
-    let noticed = session.report.problems.len();
-    let damaged = records.unreadable + records.torn;
-    let mut clicked = report.on_hover_text("Every record accounted for").clicked();
-    if damaged > 0 || noticed > 0 {
-        let text =
-            if damaged > 0 { format!("{} unreadable", words::figure(damaged)) } else { format!("{noticed} noticed") };
-        let colour = if damaged > 0 { theme.fallback } else { theme.weak };
+    let mut clicked = false;
+    for (text, colour) in counts(session, theme) {
         let button = Button::new(RichText::new(text).font(theme::small()).color(colour)).frame(false);
-        clicked |= ui.add(button).on_hover_text("Show the reading report").clicked();
+        clicked |= ui.add(button).on_hover_text("Every record accounted for: show the reading report").clicked();
     }
     if clicked {
         requests.push(Request::Run(Command::Report));
@@ -174,6 +137,28 @@ fn facts(ui: &mut Ui, theme: &Theme, session: &Session, document: &Document, req
         let text = if document.is_reading() { "reading again" } else { "following the file" };
         ui.label(weak(theme, text)).on_hover_text("When the file grows it is read again; your place is kept");
     }
+}
+
+/// What became of the file's records, in the words of `check`; what there was none of is left out.
+fn counts(session: &Session, theme: &Theme) -> Vec<(String, Color32)> {
+    let records = &session.report.records;
+    let mut counts = vec![(format!("{} read", words::figure(records.read)), theme.weak)];
+    for (count, word, colour) in [
+        (records.unknown, "unknown", theme.weak),
+        (records.duplicate, "duplicate", theme.weak),
+        (records.unreadable, "unreadable", theme.fallback),
+        (records.torn, "torn", theme.fallback),
+    ] {
+        if count > 0 {
+            counts.push((format!("{} {word}", words::figure(count)), colour));
+        }
+    }
+    // Each record that was not read has its problem; what else was noticed is said only where nothing else is.
+    let noticed = session.report.problems.len();
+    if records.unreadable + records.torn == 0 && noticed > 0 {
+        counts.push((format!("{noticed} noticed"), theme.weak));
+    }
+    counts
 }
 
 /// Progress of what goes on, with a way to take it back.
@@ -208,62 +193,4 @@ fn length(session: &Session) -> String {
         (Some(start), Some(end)) => duration_words(end.since(start)),
         _ => String::new(),
     }
-}
-
-/// Play, pause, on to the next event, step or marker, speed, and what to stop at.
-pub fn replay(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Request>) {
-    let Some(player) = workspace.active().and_then(|document| document.player.as_ref()) else { return };
-    Panel::bottom("replay").exact_size(REPLAY_HEIGHT).frame(bar(theme.raised).stroke(Stroke::NONE)).show(ui, |ui| {
-        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            let run = |command, requests: &mut Vec<Request>| requests.push(Request::Run(command));
-            let (icon, name) = if player.playing { (Icon::Pause, "Pause") } else { (Icon::Play, "Play") };
-            for (icon, name, command) in [
-                (icon, name, Command::PlayPause),
-                (Icon::NextEvent, "Next event", Command::PlayNextEvent),
-                (Icon::NextStep, "Play to next step", Command::PlayNextStep),
-                (Icon::NextMarker, "Play to next marker", Command::PlayNextMarker),
-            ] {
-                if icons::button(ui, icon, name, true).clicked() {
-                    run(command, requests);
-                }
-            }
-            let done = player.position().saturating_sub(player.range.start);
-            let total = player.range.len();
-            ui.label(
-                RichText::new(format!("Replay from step {}, as recorded; nothing is run", player.from_step))
-                    .color(theme.weak),
-            );
-            let state = if player.is_at_end() {
-                "ended".to_owned()
-            } else {
-                format!("event {} of {}", words::figure(done as u64), words::figure(total as u64))
-            };
-            ui.label(RichText::new(state).color(theme.weak));
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                if icons::button(ui, Icon::Close, "End replay", true).clicked() {
-                    run(Command::StopReplay, requests);
-                }
-                if ui.add(Button::new("+").small()).on_hover_text("Faster").clicked() {
-                    run(Command::PlayFaster, requests);
-                }
-                ui.label(RichText::new(format!("{}×", player.speed())).color(theme.weak));
-                if ui.add(Button::new("−").small()).on_hover_text("Slower").clicked() {
-                    run(Command::PlaySlower, requests);
-                }
-                for (kind, word) in STOPS.into_iter().rev() {
-                    let on = player.stops.contains(&kind);
-                    let colour = if on { theme.marker_kind(kind) } else { theme.faint };
-                    let chip = Chip::new(Icon::of_marker_kind(kind), word, colour);
-                    let response = chip.show_toggle(ui, &format!("Stop at {word}"), on);
-                    if response
-                        .on_hover_text(if on { "Stops here; click to play on" } else { "Plays on; click to stop here" })
-                        .clicked()
-                    {
-                        requests.push(Request::ToggleStop(kind));
-                    }
-                }
-                ui.label(RichText::new("stop at").color(theme.weak));
-            });
-        });
-    });
 }

@@ -6,19 +6,24 @@ use egui::{Align2, CentralPanel, Frame, Margin, Panel, Stroke, Ui};
 
 use super::super::theme::{self, Theme, space};
 use super::super::{Scene, conversation, dialogs, home, inspector, notices, steps, timeline};
-use super::{App, bars};
+use super::{App, bars, replay};
 use crate::workspace::document::State;
 
 /// A window narrower than this has no room for the inspector beside the conversation.
 const INSPECTOR_FROM_PX: f32 = 1000.0;
+/// The inspector's width where it lies over the conversation.
+const OVERLAY_PX: f32 = 320.0;
 
 impl App {
     /// Draws everything.
     pub fn ui(&mut self, ui: &mut Ui) {
         let theme = Theme::of(ui.ctx());
-        bars::top(ui, theme, &self.workspace, &mut self.requests);
+        bars::top(ui, theme, &self.workspace, &mut self.tabs, &mut self.requests);
         bars::status(ui, theme, &self.workspace, &mut self.requests);
-        bars::replay(ui, theme, &self.workspace, &mut self.requests);
+        if let Some(document) = self.workspace.active() {
+            let kinds = &mut self.views.entry(document.id).or_default().kinds;
+            replay::show(ui, theme, document, kinds, &mut self.requests);
+        }
         match self.workspace.active().map(|document| (&document.state, document.recording().map(Arc::clone))) {
             Some((_, Some(recording))) => self.session(ui, theme, recording.as_ref()),
             Some((State::Failed(_), None)) => self.centre(ui, theme, |app, ui| {
@@ -46,7 +51,22 @@ impl App {
         CentralPanel::default().frame(Frame::new().fill(theme.bg)).show(ui, |ui| content(self, ui));
     }
 
+    /// In a narrow window the command opens and closes the inspector over the conversation: it is not open there by
+    /// itself, for it would hide what is read, and what is set for wide windows stays as it is.
+    fn toggle_narrow(&mut self, narrow: bool) {
+        let set = self.workspace.settings.inspector;
+        let before = self.inspects.replace(set).unwrap_or(set);
+        if narrow && before != set {
+            self.inspector_over = !self.inspector_over;
+            self.workspace.settings.inspector = before;
+            self.inspects = Some(before);
+            self.workspace.save_settings();
+        }
+    }
+
     fn session(&mut self, ui: &mut Ui, theme: &'static Theme, recording: &dyn crate::formats::Recording) {
+        let narrow = ui.ctx().content_rect().width() < INSPECTOR_FROM_PX;
+        self.toggle_narrow(narrow);
         let Some(document) = self.workspace.active() else { return };
         let view = self.views.entry(document.id).or_default();
         let mut scene = Scene {
@@ -67,17 +87,39 @@ impl App {
             .size_range(200.0..=560.0)
             .frame(side(theme.panel))
             .show(ui, |ui| steps::show(ui, &mut scene, &mut view.steps));
-        if self.workspace.settings.inspector && ui.ctx().content_rect().width() >= INSPECTOR_FROM_PX {
+        if self.workspace.settings.inspector && !narrow {
             Panel::right("inspector")
                 .default_size(330.0)
                 .size_range(220.0..=720.0)
                 .frame(side(theme.panel))
-                .show(ui, |ui| inspector::show(ui, &mut scene));
+                .show(ui, |ui| inspector::show(ui, &mut scene, &mut view.inspector));
         }
-        CentralPanel::default()
-            .frame(side(theme.bg))
-            .show(ui, |ui| conversation::show(ui, &mut scene, &mut view.conversation));
+        CentralPanel::default().frame(side(theme.bg)).show(ui, |ui| {
+            let room = ui.max_rect();
+            conversation::show(ui, &mut scene, &mut view.conversation);
+            if self.inspector_over && narrow {
+                inspector_over(ui, room, &mut scene, view);
+            }
+        });
     }
+}
+
+/// The inspector over the conversation, where there is no room beside it.
+fn inspector_over(ui: &Ui, room: egui::Rect, scene: &mut Scene<'_>, view: &mut super::DocumentView) {
+    let width = OVERLAY_PX.min(room.width() - space::L);
+    let theme = scene.theme;
+    let at = egui::pos2(room.right() - width, room.top());
+    // Under menus and dialogs, over the panels.
+    egui::Area::new(egui::Id::unique("inspector over")).order(egui::Order::Middle).fixed_pos(at).constrain(false).show(
+        ui.ctx(),
+        |ui| {
+            Frame::new().fill(theme.panel).stroke(Stroke::new(1.0, theme.line)).show(ui, |ui| {
+                ui.set_min_size(egui::vec2(width, room.height()));
+                ui.set_max_size(egui::vec2(width, room.height()));
+                inspector::show(ui, scene, &mut view.inspector);
+            });
+        },
+    );
 }
 
 /// While files hang over the window: what will happen when they fall.

@@ -6,7 +6,9 @@ mod bars;
 mod keys;
 mod layout;
 mod logic;
+mod replay;
 mod screenshot;
+mod tabs;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,6 +18,7 @@ use std::time::Instant;
 use egui::Context;
 
 use super::conversation::ConversationState;
+use super::inspector::InspectorState;
 use super::steps::StepsState;
 use super::theme;
 use super::timeline::TimelineState;
@@ -29,6 +32,11 @@ use screenshot::Screenshot;
 pub struct App {
     pub workspace: Workspace,
     views: HashMap<DocumentId, DocumentView>,
+    tabs: tabs::TabsState,
+    /// The inspector lies over the conversation of a narrow window.
+    inspector_over: bool,
+    /// Whether the settings had the inspector open in the last frame.
+    inspects: Option<bool>,
     requests: Vec<Request>,
     /// When a replay was last let go on.
     last_tick: Option<Instant>,
@@ -61,6 +69,8 @@ pub struct DocumentView {
     pub timeline: TimelineState,
     pub steps: StepsState,
     pub conversation: ConversationState,
+    pub inspector: InspectorState,
+    kinds: replay::Kinds,
 }
 
 impl App {
@@ -76,6 +86,9 @@ impl App {
         Self {
             workspace,
             views: HashMap::new(),
+            tabs: tabs::TabsState::default(),
+            inspector_over: false,
+            inspects: None,
             requests: Vec::new(),
             last_tick: None,
             title: String::new(),

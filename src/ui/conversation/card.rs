@@ -3,6 +3,7 @@
 use egui::Ui;
 
 use super::super::widgets::long_text::LongTextBox;
+use super::super::widgets::take_text_click;
 use super::draw::{Draw, disclosure, unread, wrapped};
 use super::texts::Wanted;
 use crate::model::{Event, Fact, QuestionState, Step, StepKind, duration_words};
@@ -20,9 +21,6 @@ impl Draw<'_, '_> {
     pub fn card(&mut self, ui: &mut Ui, index: u32) {
         let Some(step) = self.step(index) else { return };
         self.dim_step(ui, step);
-        if ui.response().clicked() {
-            self.ask(Request::SelectStep(step.number));
-        }
         let colour = self.theme.step(step.kind);
         let fill = if self.is_selected(step) { self.theme.accent_bg } else { self.theme.panel };
         let asked = self.table.question(index);
@@ -34,6 +32,9 @@ impl Draw<'_, '_> {
                 draw.prompt(ui, step);
             }
         });
+        if take_text_click(ui) || ui.response().clicked() {
+            self.ask(Request::SelectStep(step.number));
+        }
         ui.add_space(2.0);
     }
 

@@ -8,6 +8,7 @@ use egui::{Align2, Color32, CornerRadius, FontId, Label, Rect, Stroke, StrokeKin
 use super::super::Scene;
 use super::super::theme::{self, Theme, size, space};
 use super::super::widgets::icons::{self, Icon};
+use super::super::widgets::{selectable, take_text_click};
 use super::super::words;
 use super::rows::{Row, Table};
 use super::texts::{Texts, Wanted};
@@ -16,7 +17,7 @@ use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
 use crate::workspace::document::Document;
 use crate::workspace::player::Player;
-use crate::workspace::text::{EventText, one_line};
+use crate::workspace::text::{EventText, one_line, visible};
 
 /// Distance of a row's contents from the panel's left edge.
 pub const LEFT_PX: f32 = space::L;
@@ -117,6 +118,8 @@ impl<'s, 'a> Draw<'s, 'a> {
 
     pub fn row(&mut self, ui: &mut Ui, row: Row, measuring: bool) {
         let asked = self.requests.len();
+        // A text clicked in another panel is no click here.
+        take_text_click(ui);
         ui.spacing_mut().item_spacing.y = 0.0;
         match row {
             Row::Before => self.before(ui),
@@ -128,6 +131,16 @@ impl<'s, 'a> Draw<'s, 'a> {
         }
         if measuring {
             self.requests.truncate(asked);
+        }
+    }
+
+    /// A ground under the row that the pointer is over: a click anywhere on it selects its event.
+    pub fn hovered(&self, ui: &Ui, ground: egui::layers::ShapeIdx) {
+        let rect = ui.min_rect();
+        if ui.rect_contains_pointer(rect) {
+            let rect = Rect::from_min_max(rect.min + vec2(8.0, 1.0), rect.max - vec2(2.0, 1.0));
+            let shape = egui::epaint::RectShape::filled(rect, space::RADIUS as u8, self.theme.panel);
+            ui.painter().set(ground, shape);
         }
     }
 
@@ -217,7 +230,7 @@ impl<'s, 'a> Draw<'s, 'a> {
     /// A click on the row itself selects its event; its menu copies.
     pub fn event_input(&mut self, ui: &Ui, index: usize, event: &Event, text: Option<&EventText>) {
         let response = ui.response();
-        if response.clicked() {
+        if take_text_click(ui) || response.clicked() {
             self.ask(Request::SelectEvent(index));
         }
         let original = || match text {
@@ -334,6 +347,7 @@ pub type Piece<'t> = (&'t str, bool, Color32);
 pub fn line_job(pieces: &[Piece<'_>]) -> LayoutJob {
     let mut job = LayoutJob::default();
     for (text, bold, color) in pieces {
+        let text = &visible(text);
         let font_id = if *bold { theme::bold(size::BASE) } else { FontId::proportional(size::BASE) };
         let format = TextFormat { font_id, color: *color, line_height: Some(HEAD_PX - 1.0), ..TextFormat::default() };
         job.append(text, 0.0, format);
@@ -343,7 +357,7 @@ pub fn line_job(pieces: &[Piece<'_>]) -> LayoutJob {
 
 /// Adds a text that wraps and can be selected.
 pub fn wrapped(ui: &mut Ui, pieces: &[Piece<'_>]) -> egui::Response {
-    ui.add(Label::new(line_job(pieces)).selectable(true).wrap())
+    selectable(ui, Label::new(line_job(pieces)).wrap())
 }
 
 /// The triangle that opens and closes something named; true when it was pressed.

@@ -24,6 +24,7 @@ const RAW_LINES: usize = 8;
 impl Draw<'_, '_> {
     pub fn event_row(&mut self, ui: &mut Ui, index: usize) {
         let Some(event) = self.event(index) else { return };
+        let ground = ui.painter().add(egui::Shape::Noop);
         let mark = self.mark(ui, index);
         match event.kind {
             EventKind::Text => self.said(ui, index, event),
@@ -34,6 +35,7 @@ impl Draw<'_, '_> {
             _ => self.fact_row(ui, index, event),
         }
         self.marked(ui, index, mark);
+        self.hovered(ui, ground);
     }
 
     /// What the agent said, as Markdown.

@@ -11,8 +11,7 @@ use crate::workspace::Request;
 use crate::workspace::document::Part;
 use crate::workspace::text::{one_line, visible};
 
-/// Commits, and events of a subagent, that are listed.
-const COMMITS: usize = 50;
+/// Events of a subagent that are listed.
 const LISTED: usize = 300;
 
 impl Draw<'_, '_> {
@@ -37,7 +36,7 @@ impl Draw<'_, '_> {
                 self.framed(ui, ICON_COLUMN_PX, theme.prompt, theme.panel, |draw, ui| {
                     wrapped(
                         ui,
-                        &[("steering", false, theme.prompt), (&format!("  {}", one_line(mode, 60)), false, theme.weak)],
+                        &[("steered", false, theme.prompt), (&format!("  {}", one_line(mode, 60)), false, theme.weak)],
                     );
                     wrapped(ui, &[(&visible(text), false, theme.text)]);
                     draw.more_text(ui, index, event, text.len());
@@ -45,22 +44,7 @@ impl Draw<'_, '_> {
                 self.event_input(ui, index, event, None);
             }
             Some((_, Fact::Commits { commits, unavailable: None })) if !commits.is_empty() => {
-                self.columns(ui, Some((Icon::Commit, theme.commit)), &time_column(event), |_, ui| {
-                    for commit in commits.iter().take(COMMITS) {
-                        let id = one_line(commit.id.get(..7).unwrap_or(&commit.id), 12);
-                        let subject = format!(" {}", one_line(&commit.subject, 200));
-                        wrapped(
-                            ui,
-                            &[("commit ", false, theme.text), (&id, true, theme.text), (&subject, false, theme.text)],
-                        )
-                        .on_hover_text(one_line(&commit.id, 80));
-                    }
-                    if commits.len() > COMMITS {
-                        let rest = words::count((commits.len() - COMMITS) as u64, "more commit", "more commits");
-                        wrapped(ui, &[(&rest, false, theme.weak)]);
-                    }
-                });
-                self.event_input(ui, index, event, None);
+                self.commits(ui, index, event, commits);
             }
             Some((_, Fact::Subagent { id, name, status })) => {
                 self.subagent(ui, event, name.as_deref().unwrap_or(id), id, *status);

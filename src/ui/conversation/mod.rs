@@ -4,6 +4,7 @@
 //! when they come into view and shows one line of them meanwhile.
 
 mod card;
+mod commits;
 mod draw;
 mod event;
 mod fact;
@@ -173,6 +174,11 @@ impl Rows for Conversation<'_, '_> {
             Some(Row::Header(_) | Row::Card(_) | Row::Event(_)) => Sense::click(),
             _ => Sense::hover(),
         }
+    }
+
+    /// It is what is read: the page keys are its own wherever the pointer is.
+    fn takes_page_keys(&self, _: bool) -> bool {
+        true
     }
 
     fn name(&self, row: usize) -> String {

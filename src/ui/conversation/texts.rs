@@ -39,6 +39,7 @@ pub struct Texts {
     last: HashMap<TextKey, Held>,
     now: HashMap<TextKey, Held>,
     memos: HashMap<TextKey, (usize, Memo)>,
+    pub commits: super::commits::CommitFiles,
 }
 
 impl Texts {

@@ -6,6 +6,7 @@ use super::super::theme::space;
 use super::super::widgets::chips::{self, Chip};
 use super::super::widgets::icons::Icon;
 use super::super::widgets::long_text::{LongTextBox, small_button};
+use super::super::widgets::selectable;
 use super::draw::{Draw, line_job, time_column, unread, wrapped};
 use super::texts::Wanted;
 use crate::model::{Decision, Event, EventKind, Fact, Marker, ToolState};
@@ -18,6 +19,10 @@ const INPUT_LINES: usize = 12;
 const OUTPUT_LINES: usize = 6;
 /// Characters of a chip; the whole is said to the pointer.
 const CHIP_CHARS: usize = 90;
+/// Characters of a failure's own sentence, to be said in a chip.
+const SENTENCE_CHARS: usize = 48;
+/// Of a result, so much is looked through for that sentence.
+const SEARCHED_CHARS: usize = 1_000;
 /// Room a headline is given before chips go below it.
 const HEADLINE_LEAST_PX: f32 = 160.0;
 
@@ -69,7 +74,7 @@ impl Draw<'_, '_> {
             (&note, false, theme.weak),
             (waits, false, theme.weak),
         ]);
-        let chips = self.chips(index, event);
+        let chips = self.chips(index, event, text);
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = egui::vec2(6.0, 3.0);
             let chips_px: f32 = chips.iter().map(|(chip, _)| chip.width(ui) + 6.0).sum();
@@ -82,21 +87,25 @@ impl Draw<'_, '_> {
             };
             let elided = galley.elided;
             let whole = format!("{verb} {subject}{note}");
-            let label = ui.add(Label::new(galley).selectable(true).wrap_mode(TextWrapMode::Extend));
+            // egui would show a hint of its own for a cut label, which is the cut text again.
+            let label =
+                Label::new(galley).selectable(true).wrap_mode(TextWrapMode::Extend).show_tooltip_when_elided(false);
+            let label = selectable(ui, label);
             if elided {
-                label.on_hover_text(whole);
+                label.on_hover_text(visible(&whole));
             }
             for (chip, whole) in &chips {
-                let response = chip.show(ui);
-                if *whole != chip.text {
-                    response.on_hover_text(whole);
+                if *whole == chip.text {
+                    chip.show(ui);
+                } else {
+                    chip.show_hinted(ui, whole);
                 }
             }
         });
     }
 
     /// How the call was allowed, and how it failed; with the whole of what a chip says in short.
-    fn chips(&self, index: usize, event: &Event) -> Vec<(Chip, String)> {
+    fn chips(&self, index: usize, event: &Event, text: Option<&EventText>) -> Vec<(Chip, String)> {
         let theme = self.theme;
         let mut chips: Vec<(Chip, String)> = Vec::new();
         let short = |chip: Chip| {
@@ -119,6 +128,11 @@ impl Draw<'_, '_> {
             (ToolState::Failed, None) => chips.push(plain(Some(Icon::Failure), "failed", theme.failure)),
             (ToolState::Failed, Some(marker)) if silent(marker) => {
                 chips.push(plain(Some(Icon::Failure), "failed", theme.failure));
+            }
+            (_, Some(Marker { fact: Fact::Failure { code, message }, .. })) => {
+                let said = failure_words(code.as_deref(), message, text);
+                let whole = if message.trim().is_empty() { said.clone() } else { visible(message).into_owned() };
+                chips.push((Chip::new(Icon::Failure, said, theme.failure), whole));
             }
             (ToolState::Pending, None) => chips.push(plain(None, "no result", theme.weak)),
             (_, Some(marker)) => chips.push(short(chips::of_marker(marker, theme))),
@@ -203,6 +217,39 @@ pub fn boxed(ui: &mut Ui, text: LongTextBox<'_>) -> super::super::widgets::long_
     text.show(ui)
 }
 
+/// What a chip says of a failure: that there was one, and what the box below does not say already.
+fn failure_words(code: Option<&str>, message: &str, text: Option<&EventText>) -> String {
+    let output = text.and_then(|text| text.output.as_ref()).map_or("", LongText::original);
+    if let Some(number) = [code.unwrap_or_default(), message, output].into_iter().find_map(exit_code) {
+        return format!("exit {number}");
+    }
+    if let Some(code) = code.filter(|code| !code.trim().is_empty()) {
+        return one_line(code, SENTENCE_CHARS);
+    }
+    let message = message.trim();
+    let short = !message.contains('\n') && message.chars().count() <= SENTENCE_CHARS;
+    // The first line of a result is seldom what went wrong, and is to be read in the box anyway.
+    let is_said = message.is_empty() || text.is_none() || {
+        let start: String = output.chars().take(SEARCHED_CHARS).collect();
+        one_line(&start, SEARCHED_CHARS).contains(one_line(message, SENTENCE_CHARS).trim_end_matches('…'))
+    };
+    if short && !is_said { one_line(message, SENTENCE_CHARS) } else { "failed".to_owned() }
+}
+
+/// The exit code that a command's result begins or ends with: `Exit code 1`.
+fn exit_code(text: &str) -> Option<i32> {
+    let mut ends = text.lines().take(3).chain(text.lines().rev().take(3));
+    ends.find_map(|line| {
+        let line = one_line(line, 120).to_ascii_lowercase();
+        let at = ["exit code", "exited with code", "exit status", "exited with"]
+            .into_iter()
+            .find_map(|words| line.find(words).map(|at| at + words.len()))?;
+        let rest = line.get(at..)?.trim_start_matches([':', ' ']);
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+        rest.get(..end)?.parse().ok()
+    })
+}
+
 fn is_denied(event: &Event) -> bool {
     event.tool.as_ref().is_some_and(|tool| tool.state == ToolState::Denied)
 }
@@ -212,5 +259,24 @@ fn fallback_verb(event: &Event) -> String {
         (_, EventKind::ToolResult) => "result".to_owned(),
         (Some(tool), _) if !tool.name.is_empty() => one_line(&tool.name, 60),
         _ => event.kind.word().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_said_once() {
+        let text = |output: &str| EventText { output: Some(LongText::new(output)), ..EventText::default() };
+        let pytest = text("F.  [100%]\n==== FAILURES ====\n1 failed, 3 passed");
+        assert_eq!(failure_words(None, "F. [100%]", Some(&pytest)), "failed");
+        assert_eq!(failure_words(None, "F. [100%]", None), "failed");
+        let exit = text("Exit code 2\nmake: *** no rule");
+        assert_eq!(failure_words(None, "Exit code 2", Some(&exit)), "exit 2");
+        assert_eq!(failure_words(Some("timeout"), "", None), "timeout");
+        assert_eq!(failure_words(None, "File has not been read", Some(&text(""))), "File has not been read");
+        assert_eq!(failure_words(None, "File has not been read", Some(&text("File has not been read yet"))), "failed");
+        assert_eq!(exit_code("the exit codes are listed"), None);
     }
 }

@@ -1,19 +1,19 @@
 //! Dialogs that list: the reading report, the notices, the shortcuts.
 
-use egui::{Label, RichText, ScrollArea, Ui};
+use egui::{Label, RichText, Ui};
 
 use super::super::notices;
 use super::super::theme::{self, Theme, size, space};
 use super::super::widgets::icons;
 use super::super::words;
+use super::scroll;
 use crate::model::{ProblemKind, clock};
 use crate::workspace::command::Group;
 use crate::workspace::text::visible;
 use crate::workspace::{Command, Request, Workspace};
 
-fn list_height(ui: &Ui) -> f32 {
-    ui.ctx().content_rect().height() * 0.6
-}
+/// Room for the button below a list.
+const BELOW_PX: f32 = 44.0;
 
 fn close(ui: &mut Ui, requests: &mut Vec<Request>) {
     super::closing_row(ui, requests, |ui, requests| {
@@ -58,28 +58,20 @@ pub fn report(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut 
             .font(theme::bold(size::BASE)),
     );
     let height = ui.text_style_height(&egui::TextStyle::Body) + 4.0;
-    ScrollArea::vertical().id_salt("problems").max_height(list_height(ui) * 0.7).auto_shrink([false, true]).show_rows(
-        ui,
-        height,
-        problems.len(),
-        |ui, rows| {
-            for problem in problems.get(rows).unwrap_or_default() {
-                let offset = problem.offset.map(|at| format!(", offset {}", words::figure(at))).unwrap_or_default();
-                let file = problem.file.as_deref().map(|file| format!(" in {file}")).unwrap_or_default();
-                let text = format!(
-                    "{}{offset}{file} · {} · {}",
-                    problem.locator.words(),
-                    problem.kind.word(),
-                    problem.message
-                );
-                let colour = match problem.kind {
-                    ProblemKind::Unreadable | ProblemKind::Torn | ProblemKind::Refused => theme.fallback,
-                    _ => theme.weak,
-                };
-                ui.add(Label::new(RichText::new(visible(&text)).color(colour)).truncate());
-            }
-        },
-    );
+    let shown = scroll::area(ui, "problems", BELOW_PX).show_rows(ui, height, problems.len(), |ui, rows| {
+        for problem in problems.get(rows).unwrap_or_default() {
+            let offset = problem.offset.map(|at| format!(", offset {}", words::figure(at))).unwrap_or_default();
+            let file = problem.file.as_deref().map(|file| format!(" in {file}")).unwrap_or_default();
+            let text =
+                format!("{}{offset}{file} · {} · {}", problem.locator.words(), problem.kind.word(), problem.message);
+            let colour = match problem.kind {
+                ProblemKind::Unreadable | ProblemKind::Torn | ProblemKind::Refused => theme.fallback,
+                _ => theme.weak,
+            };
+            ui.add(Label::new(RichText::new(visible(&text)).color(colour)).truncate());
+        }
+    });
+    scroll::keys(ui, "problems", &shown);
     close(ui, requests);
 }
 
@@ -89,28 +81,27 @@ pub fn notices(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut
     if workspace.notices.history().next().is_none() {
         ui.label(RichText::new("Nothing has been said yet").color(theme.weak));
     }
-    ScrollArea::vertical().id_salt("notice history").max_height(list_height(ui)).show(ui, |ui| {
+    let shown = scroll::area(ui, "notice history", BELOW_PX).show(ui, |ui| {
         for notice in workspace.notices.history() {
             ui.horizontal_top(|ui| {
                 let (icon, colour) = notices::look(theme, notice.level);
                 icons::show(ui, icon, colour);
                 ui.label(RichText::new(clock(notice.at, "%H:%M:%S")).font(theme::small()).color(theme.weak));
-                ui.add(Label::new(&notice.text).wrap().selectable(true));
-                if let Some(copy) = &notice.copy
-                    && ui.small_button("Copy path").on_hover_text(copy).clicked()
-                {
-                    requests.push(Request::Copy(copy.clone()));
-                }
+                ui.vertical(|ui| {
+                    ui.add(Label::new(visible(&notice.text).as_ref()).wrap().selectable(true));
+                    notices::copy_button(ui, notice, requests);
+                });
             });
         }
     });
+    scroll::keys(ui, "notice history", &shown);
     close(ui, requests);
 }
 
 /// All commands with their keys, by heading; a click runs one.
 pub fn shortcuts(ui: &mut Ui, theme: &Theme, requests: &mut Vec<Request>) {
     super::title(ui, "Keyboard shortcuts");
-    ScrollArea::vertical().id_salt("shortcuts").max_height(list_height(ui)).auto_shrink([false, true]).show(ui, |ui| {
+    let shown = scroll::area(ui, "shortcuts", BELOW_PX).show(ui, |ui| {
         for group in Group::ALL {
             ui.add_space(space::S);
             ui.label(RichText::new(group.title()).font(theme::bold(size::BASE)));
@@ -118,7 +109,7 @@ pub fn shortcuts(ui: &mut Ui, theme: &Theme, requests: &mut Vec<Request>) {
                 let info = command.info();
                 let keys: Vec<String> = info.shortcuts.iter().map(|shortcut| shortcut.words()).collect();
                 ui.horizontal(|ui| {
-                    cell(ui, 130.0, RichText::new(keys.join("  ")).font(theme::code()).color(theme.text));
+                    cell(ui, 130.0, RichText::new(keys.join(" or ")).font(theme::code()).color(theme.text));
                     cell(ui, 150.0, RichText::new(info.text).color(theme.text));
                     ui.add(Label::new(RichText::new(info.tooltip).color(theme.weak)).truncate());
                 });
@@ -126,9 +117,14 @@ pub fn shortcuts(ui: &mut Ui, theme: &Theme, requests: &mut Vec<Request>) {
         }
         ui.add_space(space::S);
         ui.label(
-            RichText::new("On the timeline: the wheel zooms, Shift and the wheel or a drag pans").color(theme.weak),
+            RichText::new(
+                "On the timeline: the wheel zooms, Shift and the wheel or a drag pans; on the line of the whole \
+                 session a drag brushes the part to be shown",
+            )
+            .color(theme.weak),
         );
     });
+    scroll::keys(ui, "shortcuts", &shown);
     close(ui, requests);
 }
 

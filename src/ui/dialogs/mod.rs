@@ -2,12 +2,15 @@
 
 mod lists;
 mod revert;
+mod scroll;
 
 use egui::{Context, Frame, Id, Modal, RichText, Ui};
 
 use super::theme::{self, Theme, size, space};
+use super::widgets::icons::{self, Icon};
 use super::words;
 use crate::actions::ForkReceipt;
+use crate::workspace::text::visible;
 use crate::workspace::{Dialog, Request, Workspace};
 
 const WIDTH: f32 = 640.0;
@@ -31,6 +34,13 @@ pub fn show(context: &Context, theme: &Theme, workspace: &mut Workspace, request
     if modal.should_close() {
         requests.push(Request::CloseDialog);
     }
+    // Its place follows from its size in the frame before: another size needs another frame, or it jumps on the next
+    // input.
+    let (id, size) = (Id::unique("dialog size"), modal.response.rect.size());
+    let before = context.data_mut(|data| std::mem::replace(data.get_temp_mut_or_default::<egui::Vec2>(id), size));
+    if (before - size).length() > 0.5 {
+        context.request_repaint();
+    }
     workspace.dialog = Some(dialog);
 }
 
@@ -50,19 +60,36 @@ fn forked(ui: &mut Ui, theme: &Theme, receipt: &ForkReceipt, requests: &mut Vec<
     let steps = words::count(u64::from(receipt.steps), "step", "steps");
     ui.label(format!("A new session with {steps} is open in a tab of its own. The original was not touched."));
     ui.add_space(space::S);
+    warnings(ui, theme, &receipt.warnings);
     copy_line(ui, theme, "File", &receipt.path.display().to_string(), "Copy path", requests);
     if let Some(command) = &receipt.resume_command {
-        copy_line(ui, theme, "To go on from it", command, "Copy command", requests);
-    }
-    for warning in &receipt.warnings {
-        ui.add_space(space::XS);
-        ui.add(egui::Label::new(RichText::new(warning).color(theme.fallback)).wrap());
+        // Not every agent goes on by a command: some are called from a program.
+        let word = if command.starts_with("claude ") { "Copy command" } else { "Copy code" };
+        copy_line(ui, theme, "To go on from it", command, word, requests);
     }
     closing_row(ui, requests, |ui, requests| {
         if ui.button("Close").clicked() {
             requests.push(Request::CloseDialog);
         }
     });
+}
+
+/// What there is to know before anything is done with a fork.
+fn warnings(ui: &mut Ui, theme: &Theme, warnings: &[String]) {
+    if warnings.is_empty() {
+        return;
+    }
+    let frame = Frame::new().fill(theme.bg).stroke(egui::Stroke::new(1.0, theme.fallback));
+    frame.corner_radius(space::RADIUS).inner_margin(egui::Margin::symmetric(10, 7)).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        for warning in warnings {
+            ui.horizontal_top(|ui| {
+                icons::show(ui, Icon::Waiting, theme.fallback);
+                ui.add(egui::Label::new(RichText::new(visible(warning)).color(theme.text)).wrap());
+            });
+        }
+    });
+    ui.add_space(space::S);
 }
 
 /// A labelled line of code with a button that copies it.
@@ -72,7 +99,7 @@ fn copy_line(ui: &mut Ui, theme: &Theme, label: &str, text: &str, button: &str, 
         if ui.button(button).clicked() {
             requests.push(Request::Copy(text.to_owned()));
         }
-        ui.add(egui::Label::new(RichText::new(text).font(theme::code())).wrap().selectable(true));
+        ui.add(egui::Label::new(RichText::new(visible(text)).font(theme::code())).wrap().selectable(true));
     });
     ui.add_space(space::XS);
 }
@@ -80,7 +107,7 @@ fn copy_line(ui: &mut Ui, theme: &Theme, label: &str, text: &str, button: &str, 
 fn path(ui: &mut Ui, theme: &Theme, text: &mut String, reason: Option<&str>, requests: &mut Vec<Request>) {
     title(ui, "Open path");
     if let Some(reason) = reason {
-        ui.add(egui::Label::new(RichText::new(reason).color(theme.fallback)).wrap());
+        ui.add(egui::Label::new(RichText::new(visible(reason)).color(theme.fallback)).wrap());
         ui.add_space(space::XS);
     }
     let label = ui.label(RichText::new("Path of a session file").color(theme.weak));

@@ -1,17 +1,22 @@
 //! The preview of a revert: everything that goes, before anything is written.
 
-use egui::{Button, Label, RichText, ScrollArea, Stroke, Ui};
+use egui::{Button, Label, RichText, Stroke, Ui};
 
 use super::super::theme::{self, Theme, size, space};
 use super::super::words;
+use super::scroll;
 use crate::actions::RevertPlan;
-use crate::formats::FileActionKind;
+use crate::formats::{FileAction, FileActionKind};
 use crate::workspace::document::DocumentId;
 use crate::workspace::text::visible;
 use crate::workspace::{Request, Workspace};
 
 /// Longer prompts are shown this far; the whole of them is copied.
 const PROMPT_SHOWN_BYTES: usize = 4_000;
+/// Files, and commands, that are listed.
+const LISTED: usize = 200;
+/// Room for the sentence and the buttons below the list.
+const BELOW_PX: f32 = 90.0;
 
 pub fn show(
     ui: &mut Ui,
@@ -40,21 +45,19 @@ pub fn show(
     ));
     ui.label(RichText::new(counts(plan)).color(theme.weak));
     ui.add_space(space::S);
-    ScrollArea::vertical().id_salt("revert preview").max_height(ui.ctx().content_rect().height() * 0.5).show(
-        ui,
-        |ui| {
-            effects(ui, theme, plan);
-            if let Some(prompt) = &plan.revert.prefill {
-                dropped_prompt(ui, theme, prompt, requests);
-            }
-        },
-    );
-    ui.add_space(space::S);
-    let name = document.name();
-    match &plan.would_refuse {
-        Some(reason) => {
-            ui.add(Label::new(RichText::new(format!("Cannot be done now: {reason}")).color(theme.failure)).wrap())
+    let shown = scroll::area(ui, "revert preview", BELOW_PX).show(ui, |ui| {
+        effects(ui, theme, plan);
+        if let Some(prompt) = &plan.revert.prefill {
+            dropped_prompt(ui, theme, prompt, requests);
         }
+    });
+    scroll::keys(ui, "revert preview", &shown);
+    ui.add_space(space::S);
+    let name = visible(&document.name()).into_owned();
+    match &plan.would_refuse {
+        Some(reason) => ui.add(
+            Label::new(RichText::new(format!("Cannot be done now: {}", visible(reason))).color(theme.failure)).wrap(),
+        ),
         None => ui.add(
             Label::new(
                 RichText::new(format!(
@@ -93,10 +96,16 @@ fn cancel(ui: &mut Ui, requests: &mut Vec<Request>) {
 }
 
 fn counts(plan: &RevertPlan) -> String {
+    let steps = words::count(plan.dropped_steps, "step", "steps");
+    // Steps whose turn is empty have no run.
+    let ran = match plan.dropped_runs {
+        0 => "the agent ran in none of them".to_owned(),
+        runs if runs == plan.dropped_steps => "the agent ran in each".to_owned(),
+        runs => format!("the agent ran in {} of them", words::figure(runs)),
+    };
     [
-        words::count(plan.dropped_steps, "step", "steps"),
+        format!("{steps}, {ran}"),
         words::count(plan.revert.dropped.messages, "message", "messages"),
-        words::count(plan.dropped_runs, "run", "runs"),
         words::count(plan.dropped_events, "event", "events"),
     ]
     .join(" · ")
@@ -105,30 +114,38 @@ fn counts(plan: &RevertPlan) -> String {
 /// Approvals cancelled, files that the workspace keeps changed, commands that nothing takes back.
 fn effects(ui: &mut Ui, theme: &Theme, plan: &RevertPlan) {
     let dropped = &plan.revert.dropped;
-    let line = |ui: &mut Ui, text: &str| {
-        ui.add(Label::new(RichText::new(text).font(theme::code())).wrap());
-    };
     if !dropped.pending_approvals.is_empty() {
         section(ui, theme, "Waiting approvals that are cancelled");
-        dropped.pending_approvals.iter().for_each(|(tool, _)| line(ui, tool));
+        lines(ui, theme, dropped.pending_approvals.iter().map(|(tool, _)| tool.clone()));
     }
     if !dropped.file_actions.is_empty() {
         section(ui, theme, "Files the dropped turns changed; Stepline leaves them as they are");
-        for action in &dropped.file_actions {
+        let line = |action: &FileAction| {
             let word = match action.kind {
                 FileActionKind::Restore => "changed ",
                 FileActionKind::Delete => "created ",
                 FileActionKind::Recreate => "deleted ",
             };
-            line(ui, &format!("{word} {}", action.path));
-        }
+            format!("{word} {}", action.path)
+        };
+        lines(ui, theme, dropped.file_actions.iter().map(line));
     }
     if !dropped.irreversible.is_empty() {
         section(ui, theme, "Commands that ran; nothing takes them back");
-        dropped.irreversible.iter().for_each(|(tool, what)| line(ui, &format!("{tool}: {what}")));
+        lines(ui, theme, dropped.irreversible.iter().map(|(tool, what)| format!("{tool}: {what}")));
     }
     for warning in &plan.revert.warnings {
-        ui.add(Label::new(RichText::new(warning).color(theme.fallback)).wrap());
+        ui.add(Label::new(RichText::new(visible(warning)).color(theme.fallback)).wrap());
+    }
+}
+
+/// The first lines of a list, and how many more there are.
+fn lines(ui: &mut Ui, theme: &Theme, mut all: impl ExactSizeIterator<Item = String>) {
+    for text in all.by_ref().take(LISTED) {
+        ui.add(Label::new(RichText::new(visible(&text)).font(theme::code())).wrap());
+    }
+    if all.len() > 0 {
+        ui.label(RichText::new(format!("… and {} more", words::figure(all.len() as u64))).color(theme.weak));
     }
 }
 

@@ -5,16 +5,31 @@ use egui::{Align, Label, Layout, RichText, Sense, Ui, vec2};
 use super::super::Scene;
 use super::super::theme::{self, Theme, size, space};
 use super::super::words;
-use crate::model::{Event, Evidence, Fact, Step, ToolState, clock, duration_words};
+use crate::model::{Event, Evidence, Fact, Session, Step, ToolState, clock, duration_words};
 use crate::workspace::Request;
+use crate::workspace::text::visible;
 
 const NAME_WIDTH: f32 = 112.0;
 
+/// What is gathered from all of a step's events.
+#[derive(Default)]
+pub struct Sums {
+    waited_ms: i64,
+    models: Option<String>,
+}
+
+impl Sums {
+    pub fn of(session: &Session, step: &Step) -> Self {
+        let events = session.events_of(step);
+        Self { waited_ms: waited_ms(events), models: models(events, step) }
+    }
+}
+
 /// The fields of a step.
-pub fn step(ui: &mut Ui, scene: &mut Scene<'_>, step: &Step) {
+pub fn step(ui: &mut Ui, scene: &mut Scene<'_>, step: &Step, sums: &Sums) {
     heading(ui, &format!("Step {}", step.number));
-    let events = scene.session.events_of(step);
-    let waited = waited_ms(events);
+    let Sums { waited_ms: waited, models } = sums;
+    let waited = *waited;
     let mut field = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             self::field(ui, scene, name, &value);
@@ -28,12 +43,12 @@ pub fn step(ui: &mut Ui, scene: &mut Scene<'_>, step: &Step) {
     field("Tool call", step.tool_call_id.clone());
     field("Revert target", Some(step.revert_target.as_ref().map_or("none".to_owned(), ToString::to_string)));
     field("Fork target", Some(step.fork_target.as_ref().map_or("none".to_owned(), ToString::to_string)));
-    field("Model", models(events, step));
+    field("Model", models.clone());
     if let (Some(start), Some(end)) = (step.at, step.ended_at) {
         field("Agent at work", Some(duration_words(end.since(start) - waited)));
     }
     if waited > 0 {
-        field("Waited for you", Some(duration_words(waited)));
+        field("Waited for the user", Some(duration_words(waited)));
     }
 }
 
@@ -106,9 +121,10 @@ fn field(ui: &mut Ui, scene: &mut Scene<'_>, name: &str, value: &str) {
     let theme = scene.theme;
     ui.horizontal_top(|ui| {
         name_cell(ui, theme, name);
-        let text = RichText::new(value).color(theme.text);
+        let shown = visible(value);
+        let text = RichText::new(shown.as_ref()).color(theme.text);
         let label = ui.add(Label::new(text).wrap().sense(Sense::click()));
-        label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, format!("{name}: {value}")));
+        label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, format!("{name}: {shown}")));
         if label.on_hover_text("Click to copy").clicked() {
             scene.ask(Request::Copy(value.to_owned()));
         }

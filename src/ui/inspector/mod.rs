@@ -11,9 +11,18 @@ use super::words;
 use crate::model::{Place, Usage};
 use crate::workspace::Request;
 use crate::workspace::bodies::{Slot, TextKey};
+use crate::workspace::document::DocumentId;
+use crate::workspace::text::visible;
+
+/// What the inspector keeps of its own.
+#[derive(Default)]
+pub struct InspectorState {
+    /// What was gathered from the events of the step that is shown; a step may have a hundred thousand.
+    sums: Option<((DocumentId, u64, u32), fields::Sums)>,
+}
 
 /// Draws the inspector for the selection.
-pub fn show(ui: &mut Ui, scene: &mut Scene<'_>) {
+pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState) {
     Frame::new().inner_margin(Margin::symmetric(12, 10)).show(ui, |ui| {
         ScrollArea::vertical().id_salt("inspector").auto_shrink(false).show(ui, |ui| {
             let Some(step) = scene.document.selected_step() else {
@@ -25,7 +34,13 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>) {
                 fields::event(ui, scene, event);
                 separator(ui, scene);
             }
-            fields::step(ui, scene, step);
+            let of = (scene.document.id, scene.document.generation, step.number);
+            if state.sums.as_ref().is_none_or(|(known, _)| *known != of) {
+                state.sums = Some((of, fields::Sums::of(scene.session, step)));
+            }
+            if let Some((_, sums)) = &state.sums {
+                fields::step(ui, scene, step, sums);
+            }
             separator(ui, scene);
             tokens(ui, scene, &step.usage, &scene.session.usage);
             separator(ui, scene);
@@ -80,7 +95,7 @@ fn raw(ui: &mut Ui, scene: &mut Scene<'_>, place: Place) {
     });
     if let Some(name) = scene.recording.files().get(usize::from(place.file)).filter(|_| place.file > 0) {
         let name = name.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        ui.label(RichText::new(format!("in {name}")).font(theme::small()).color(theme.weak));
+        ui.label(RichText::new(format!("in {}", visible(&name))).font(theme::small()).color(theme.weak));
     }
     let key = TextKey::Raw(place);
     let document = scene.document;
@@ -90,7 +105,7 @@ fn raw(ui: &mut Ui, scene: &mut Scene<'_>, place: Place) {
             ui.label(RichText::new("Reading…").color(theme.weak));
         }
         Some(Slot::Failed(sentence)) => {
-            ui.label(RichText::new(sentence.as_ref()).color(theme.failure));
+            ui.label(RichText::new(visible(sentence)).color(theme.failure));
         }
         Some(Slot::Ready(text)) => {
             // The box keeps its place by its identity: another record starts at its top.

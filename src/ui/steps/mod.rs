@@ -50,21 +50,25 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut StepsState) {
             state.list.reveal(number as usize - 1);
         }
     }
-    let mut rows = StepRows { scene, chips: &mut state.chips, selected };
+    let focused = state.list.has_focus();
+    let mut rows = StepRows { scene, chips: &mut state.chips, selected, focused };
     let revision = rows.scene.document.generation;
     state.list.show(ui, &mut rows, revision, "Steps");
 }
 
-fn nothing(ui: &mut Ui, scene: &Scene<'_>) {
-    ui.add_space(space::M);
-    ui.horizontal(|ui| {
-        ui.add_space(space::M);
-        let text = if scene.document.is_whole() {
-            "No steps: nobody has written a prompt in it"
-        } else {
-            "Reading the steps…"
-        };
-        ui.label(RichText::new(text).color(scene.theme.weak));
+fn nothing(ui: &mut Ui, scene: &mut Scene<'_>) {
+    egui::Frame::new().inner_margin(egui::Margin::symmetric(14, 12)).show(ui, |ui| {
+        let whole = scene.document.is_whole();
+        let text = if whole { "No steps: nobody has written a prompt in it" } else { "Reading the steps…" };
+        ui.add(egui::Label::new(RichText::new(text).color(scene.theme.weak)).wrap());
+        if whole {
+            ui.add_space(space::S);
+            if ui.button("Reading report").on_hover_text("What was read of the file, and what was not").clicked() {
+                scene.ask(Request::Run(crate::workspace::Command::Report));
+            }
+        }
+        // The panel keeps its width: a short sentence does not make it narrow.
+        ui.take_available_space();
     });
 }
 
@@ -72,6 +76,7 @@ struct StepRows<'a, 'b> {
     scene: &'a mut Scene<'b>,
     chips: &'a mut HashMap<u32, Vec<Chip>>,
     selected: Option<u32>,
+    focused: bool,
 }
 
 impl Rows for StepRows<'_, '_> {
@@ -90,8 +95,17 @@ impl Rows for StepRows<'_, '_> {
         if bare { space::ROW } else { space::ROW + CHIPS_PX }
     }
 
+    /// A click selects; for the keyboard the list is one stop, and the arrows move the selection.
     fn sense(&self, _: usize) -> Sense {
-        Sense::click()
+        Sense::CLICK
+    }
+
+    fn takes_page_keys(&self, _: bool) -> bool {
+        false
+    }
+
+    fn shows_focus(&self) -> bool {
+        self.selected.is_none()
     }
 
     fn name(&self, row: usize) -> String {
@@ -111,7 +125,7 @@ impl Rows for StepRows<'_, '_> {
         let theme = self.scene.theme;
         let chips = self.chips.entry(step.number).or_insert_with(|| chips::of_events(session.events_of(step), theme));
         let selected = self.selected == Some(step.number);
-        let response = draw(ui, self.scene, step, chips, selected);
+        let response = draw(ui, self.scene, step, chips, selected, selected && self.focused);
         if !measuring && response.clicked() {
             self.scene.ask(Request::SelectStep(step.number));
         }
@@ -119,12 +133,13 @@ impl Rows for StepRows<'_, '_> {
 }
 
 /// Draws a step's row; the response is that of the whole row.
-fn draw(ui: &mut Ui, scene: &Scene<'_>, step: &Step, chips: &[Chip], selected: bool) -> egui::Response {
+fn draw(ui: &mut Ui, scene: &Scene<'_>, step: &Step, chips: &[Chip], selected: bool, focused: bool) -> egui::Response {
     let theme = scene.theme;
     let width = ui.available_width();
     let lines = chip_lines(ui, chips, width - NUMBER_PX - ICON_PX - space::S);
     let height = space::ROW + lines.len() as f32 * CHIPS_PX + if lines.is_empty() { 0.0 } else { 3.0 };
-    let (rect, response) = ui.allocate_exact_size(vec2(width, height), Sense::click());
+    let (rect, _) = ui.allocate_exact_size(vec2(width, height), Sense::hover());
+    let response = ui.response();
     let painter = ui.painter();
     if selected {
         painter.rect_filled(rect, 0.0, theme.accent_bg);
@@ -133,6 +148,9 @@ fn draw(ui: &mut Ui, scene: &Scene<'_>, step: &Step, chips: &[Chip], selected: b
         painter.rect_filled(rect, 0.0, theme.raised);
     }
     painter.hline(rect.x_range(), rect.bottom() - 0.5, Stroke::new(1.0, theme.line));
+    if focused {
+        painter.rect_stroke(rect.shrink(1.0), 2.0, Stroke::new(1.0, theme.accent), egui::StrokeKind::Inside);
+    }
     let middle = rect.top() + space::ROW / 2.0;
     let quiet = if selected { theme.weak } else { theme.faint };
     let number = pos2(rect.left() + NUMBER_PX - 4.0, middle);

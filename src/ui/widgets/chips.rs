@@ -1,12 +1,13 @@
 //! Marker chips: a shape and a word in a rounded outline.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use egui::{Align2, Color32, CornerRadius, Rect, Response, Sense, Stroke, StrokeKind, Ui, pos2, vec2};
 
 use super::super::theme::{Theme, size};
 use super::icons::{self, Icon};
 use crate::model::{Decision, Event, Fact, Marker, MarkerKind};
+use crate::workspace::text::visible;
 
 const HEIGHT: f32 = 18.0;
 const PADDING: f32 = 6.0;
@@ -21,6 +22,13 @@ pub struct Chip {
     pub colour: Color32,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Plain,
+    On,
+    Off,
+}
+
 impl Chip {
     pub fn new(icon: Icon, text: impl Into<String>, colour: Color32) -> Self {
         Self { icon: Some(icon), text: text.into(), colour }
@@ -28,24 +36,37 @@ impl Chip {
 
     /// Draws it; the text is cut to the width that is there and shown whole to the pointer.
     pub fn show(&self, ui: &mut Ui) -> Response {
-        let (response, elided) = self.draw(ui, Sense::hover());
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &self.text));
-        if elided { response.on_hover_text(&self.text) } else { response }
+        let (response, elided) = self.draw(ui, Sense::hover(), Look::Plain);
+        let text = visible(&self.text);
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_ref()));
+        if elided { response.on_hover_text(text) } else { response }
     }
 
-    /// Draws it as a switch that a screen reader calls `name`.
+    /// Draws it without a hint of its own, for who has a longer one.
+    pub fn show_hinted(&self, ui: &mut Ui, hint: &str) -> Response {
+        let (response, _) = self.draw(ui, Sense::hover(), Look::Plain);
+        let text = visible(&self.text);
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_ref()));
+        response.on_hover_text(visible(hint))
+    }
+
+    /// Draws it as a switch that a screen reader calls `name`: filled when it is on, hollow and struck out when it is
+    /// off.
     pub fn show_toggle(&self, ui: &mut Ui, name: &str, on: bool) -> Response {
-        let (response, _) = self.draw(ui, Sense::click());
+        let (response, _) = self.draw(ui, Sense::click(), if on { Look::On } else { Look::Off });
         response.widget_info(|| egui::WidgetInfo::selected(egui::Role::CheckBox, true, on, name));
         response
     }
 
     /// The response, and whether the text had to be cut.
-    fn draw(&self, ui: &mut Ui, sense: Sense) -> (Response, bool) {
+    fn draw(&self, ui: &mut Ui, sense: Sense, look: Look) -> (Response, bool) {
         let font = egui::FontId::proportional(size::CHIP);
         let icon_width = if self.icon.is_some() { ICON_SIDE + GAP } else { 0.0 };
         let room = (ui.available_width() - 2.0 * PADDING - icon_width).max(24.0);
-        let mut job = egui::text::LayoutJob::simple_singleline(self.text.clone(), font, self.colour);
+        let mut job = egui::text::LayoutJob::simple_singleline(visible(&self.text).into_owned(), font, self.colour);
+        if look == Look::Off {
+            job.sections.iter_mut().for_each(|section| section.format.strikethrough = Stroke::new(1.0, self.colour));
+        }
         job.wrap = egui::text::TextWrapping::truncate_at_width(room);
         let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
         let width = galley.size().x + icon_width + 2.0 * PADDING;
@@ -55,10 +76,14 @@ impl Chip {
         painter.rect(
             outline,
             CornerRadius::same((HEIGHT / 2.0) as u8),
-            Color32::TRANSPARENT,
+            if look == Look::On { self.colour.gamma_multiply(0.2) } else { Color32::TRANSPARENT },
             Stroke::new(1.0, self.colour),
             StrokeKind::Inside,
         );
+        if response.has_focus() {
+            let stroke = Stroke::new(1.0, Theme::of(ui.ctx()).accent);
+            painter.rect_stroke(rect.expand(2.0), CornerRadius::same(HEIGHT as u8), stroke, StrokeKind::Inside);
+        }
         let mut x = rect.left() + PADDING;
         if let Some(icon) = self.icon {
             icons::paint(painter, icon, pos2(x + ICON_SIDE / 2.0, rect.center().y), ICON_SIDE, self.colour);
@@ -73,7 +98,8 @@ impl Chip {
     /// The width it takes when nothing is cut.
     pub fn width(&self, ui: &Ui) -> f32 {
         let font = egui::FontId::proportional(size::CHIP);
-        let text = ui.fonts_mut(|fonts| fonts.layout_no_wrap(self.text.clone(), font, self.colour).size().x);
+        let text =
+            ui.fonts_mut(|fonts| fonts.layout_no_wrap(visible(&self.text).into_owned(), font, self.colour).size().x);
         text + 2.0 * PADDING + if self.icon.is_some() { ICON_SIDE + GAP } else { 0.0 }
     }
 }
@@ -87,13 +113,20 @@ pub fn of_events(events: &[Event], theme: &Theme) -> Vec<Chip> {
         Auto,
     }
     let mut counts: BTreeMap<Group, (usize, &Marker)> = BTreeMap::new();
+    let mut subagents: HashSet<&str> = HashSet::new();
     for marker in events.iter().filter_map(|event| event.marker.as_deref()) {
         let group = match &marker.fact {
             Fact::Approval { decision: Decision::Auto, .. } => Group::Auto,
             Fact::Approval { decision: Decision::Pending, .. } => Group::Waiting,
             fact => Group::Kind(fact.kind()),
         };
-        counts.entry(group).or_insert((0, marker)).0 += 1;
+        // What is counted is what is told of: commits, not reports of commits; subagents, not their coming and going.
+        let more = match &marker.fact {
+            Fact::Commits { commits, unavailable: None } => commits.len().max(1),
+            Fact::Subagent { id, .. } => usize::from(subagents.insert(id)),
+            _ => 1,
+        };
+        counts.entry(group).or_insert((0, marker)).0 += more;
     }
     counts
         .into_iter()

@@ -24,6 +24,8 @@ pub enum Icon {
     Retry,
     /// Cross.
     Failure,
+    /// Triangle before a bar: a word put in while the agent was at work.
+    Steering,
     /// Square in a circle: stopped.
     Interruption,
     /// Ring on a line.
@@ -52,7 +54,7 @@ pub enum Icon {
 }
 
 impl Icon {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Prompt,
         Self::Question,
         Self::Granted,
@@ -61,6 +63,7 @@ impl Icon {
         Self::Fallback,
         Self::Retry,
         Self::Failure,
+        Self::Steering,
         Self::Interruption,
         Self::Commit,
         Self::Tool,
@@ -103,7 +106,7 @@ impl Icon {
             MarkerKind::Failure => Self::Failure,
             MarkerKind::Quota => Self::Waiting,
             MarkerKind::Interruption => Self::Interruption,
-            MarkerKind::Steering => Self::Prompt,
+            MarkerKind::Steering => Self::Steering,
             MarkerKind::Commits => Self::Commit,
             MarkerKind::Compaction => Self::Compaction,
             MarkerKind::Subagent => Self::Subagent,
@@ -122,7 +125,7 @@ impl Icon {
             EventKind::Failure | EventKind::Unreadable => Self::Failure,
             EventKind::Quota => Self::Waiting,
             EventKind::Interruption => Self::Interruption,
-            EventKind::Steering => Self::Prompt,
+            EventKind::Steering => Self::Steering,
             EventKind::Commits => Self::Commit,
             EventKind::Compaction => Self::Compaction,
             EventKind::Subagent => Self::Subagent,
@@ -153,6 +156,10 @@ pub fn paint(painter: &Painter, icon: Icon, centre: Pos2, side: f32, colour: Col
     };
     match icon {
         Icon::Prompt | Icon::Play => fill(&[(3.0, 1.5), (10.0, 6.0), (3.0, 10.5)]),
+        Icon::Steering => {
+            path(&[(1.8, 0.8), (1.8, 11.2)], 1.6);
+            path(&[(4.6, 2.2), (10.6, 6.0), (4.6, 9.8), (4.6, 2.2)], 1.5);
+        }
         Icon::Question => {
             path(&[(6.0, 0.8), (11.2, 6.0), (6.0, 11.2), (0.8, 6.0), (6.0, 0.8)], 1.6);
             dot(6.0, 6.0, 1.5);
@@ -248,7 +255,7 @@ pub fn button(ui: &mut Ui, icon: Icon, name: &str, enabled: bool) -> egui::Respo
     let (rect, response) = ui.allocate_exact_size(vec2(side + 4.0, side), sense);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, enabled, name));
     let visuals = if enabled { *ui.style().interact(&response) } else { ui.visuals().widgets.noninteractive };
-    ui.painter().rect(rect, visuals.corner_radius, visuals.bg_fill, visuals.bg_stroke, egui::StrokeKind::Inside);
+    ui.painter().rect(rect, visuals.corner_radius, visuals.weak_bg_fill, visuals.bg_stroke, egui::StrokeKind::Inside);
     let colour = if enabled { visuals.fg_stroke.color } else { super::super::theme::Theme::of(ui.ctx()).faint };
     paint(ui.painter(), icon, rect.center(), space::ICON, colour);
     response.on_hover_text(name)

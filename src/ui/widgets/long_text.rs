@@ -8,6 +8,7 @@ use egui::{Align2, Color32, CornerRadius, FontId, Label, Rect, Stroke, StrokeKin
 
 use super::super::theme::{self, Theme, size, space};
 use super::super::words;
+use super::selectable;
 use super::virtual_list::{Rows, VirtualList};
 use crate::workspace::text::{DiffLine, LineKind, LongText};
 
@@ -100,7 +101,7 @@ impl<'a> LongTextBox<'a> {
     fn contents(&self, ui: &mut Ui) -> Asked {
         ui.spacing_mut().item_spacing.y = 0.0;
         let fits = self.fold_at.is_none_or(|lines| self.text.line_count() <= lines);
-        let long = self.text.line_count() > INLINE_LINES || self.text.as_str().len() > INLINE_BYTES;
+        let long = self.text.line_count() > INLINE_LINES || self.text.original().len() > INLINE_BYTES;
         let mut asked = Asked::default();
         if long && self.open {
             self.window(ui);
@@ -187,7 +188,7 @@ impl<'a> LongTextBox<'a> {
             }
             let at = Rect::from_min_size(rect.min + vec2(gutter, 0.0), vec2(width, height));
             let mut child = ui.new_child(UiBuilder::new().max_rect(at).id_salt(index));
-            child.add(Label::new(galley).selectable(true));
+            selectable(&mut child, Label::new(galley));
         }
         ui.advance_cursor_after_rect(rect);
         line
@@ -207,7 +208,7 @@ impl<'a> LongTextBox<'a> {
             let list = ui.data_mut(|data| data.get_temp_mut_or_default::<Arc<Mutex<VirtualList<u32>>>>(id).clone());
             let mut child = ui.new_child(UiBuilder::new().scope_id(id).max_rect(rect));
             if let Ok(mut list) = list.lock() {
-                let revision = self.text.as_str().len() as u64;
+                let revision = self.text.original().len() as u64;
                 list.show(&mut child, &mut Window { text: self }, revision, self.name);
             }
         }

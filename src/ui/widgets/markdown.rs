@@ -7,6 +7,7 @@ use egui::{Color32, FontId, Label, Rect, Stroke, Ui, UiBuilder, pos2, vec2};
 use super::super::theme::{self, Theme, size, space};
 use super::super::words;
 use super::long_text::LongTextBox;
+use super::selectable;
 use crate::workspace::text::{Block, BlockKind, Markdown, Span};
 
 /// Height of a line of running text.
@@ -112,7 +113,7 @@ fn block_contents(ui: &mut Ui, block: &Block, colour: Color32) -> Option<String>
 
 fn paragraph(ui: &mut Ui, spans: &[Span], points: f32, colour: Color32) {
     if spans.iter().all(|span| span.link.is_none()) {
-        ui.add(Label::new(job(ui, spans, points, colour)).selectable(true).wrap());
+        selectable(ui, Label::new(job(ui, spans, points, colour)).wrap());
         return;
     }
     // Links are widgets of their own, so that the keyboard and screen readers find them.
@@ -123,7 +124,7 @@ fn paragraph(ui: &mut Ui, spans: &[Span], points: f32, colour: Color32) {
             let job = job(ui, spans, points, colour);
             match link {
                 None => {
-                    ui.add(Label::new(job).selectable(true));
+                    selectable(ui, Label::new(job));
                 }
                 Some(target) => link_to(ui, job, target),
             }
@@ -215,7 +216,7 @@ fn table(ui: &mut Ui, rows: &[Vec<Vec<Span>>], colour: Color32) {
         for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let at = Rect::from_min_size(pos2(x, top.y + 2.0), vec2(*width, f32::INFINITY));
             let mut child = ui.new_child(UiBuilder::new().id_salt((index, column)).max_rect(at));
-            child.add(Label::new(job(ui, cell, size::BASE, colour)).selectable(true).wrap());
+            selectable(&mut child, Label::new(job(ui, cell, size::BASE, colour)).wrap());
             height = height.max(child.min_rect().height());
             x += width + CELL_GAP_PX;
         }

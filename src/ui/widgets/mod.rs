@@ -7,9 +7,38 @@ pub mod markdown;
 pub mod time_axis;
 pub mod virtual_list;
 
-use egui::{Button, Response, Ui};
+use std::path::Path;
 
+use egui::{Button, Id, Label, Response, Ui};
+
+use crate::workspace::text::visible;
 use crate::workspace::{Command, Request, Workspace};
+
+/// A path as it can be drawn: names of files come from strangers too.
+pub fn path_words(path: &Path) -> String {
+    visible(&path.display().to_string()).into_owned()
+}
+
+/// A text that can be selected, in a row that can be clicked: it takes the pointer, so that the row must ask for its
+/// clicks with [`take_text_click`].
+pub fn selectable(ui: &mut Ui, label: Label) -> Response {
+    let response = ui.add(label.selectable(true));
+    if response.clicked() {
+        let pass = ui.ctx().cumulative_pass_nr();
+        ui.data_mut(|data| data.insert_temp(text_click(), pass));
+    }
+    response
+}
+
+/// Whether a text drawn since the last call in this frame was clicked, without anything of it being selected.
+pub fn take_text_click(ui: &Ui) -> bool {
+    let clicked = ui.data_mut(|data| data.remove_temp::<u64>(text_click()));
+    clicked == Some(ui.ctx().cumulative_pass_nr())
+}
+
+fn text_click() -> Id {
+    Id::unique("a text was clicked")
+}
 
 /// A button for a command: its tooltip names the shortcut, and a disabled one says why, to the pointer and to a screen
 /// reader.

@@ -67,10 +67,6 @@ impl LongText {
         &self.text
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
     /// Memory it holds, in bytes.
     pub fn bytes(&self) -> usize {
         self.text.len() + self.starts.len() * size_of::<u32>()

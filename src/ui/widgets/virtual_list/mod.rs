@@ -54,6 +54,16 @@ pub trait Rows {
         Sense::hover()
     }
 
+    /// Whether the list takes the page keys when nothing has the focus; `pointed` says that the pointer is over it.
+    fn takes_page_keys(&self, pointed: bool) -> bool {
+        pointed
+    }
+
+    /// Whether the focus of the list is shown around all of it; else its rows show it.
+    fn shows_focus(&self) -> bool {
+        true
+    }
+
     /// One line that a screen reader says for a row.
     fn name(&self, row: usize) -> String;
 
@@ -87,7 +97,19 @@ pub struct VirtualList<K> {
     grabbed_px: Option<f32>,
     focused: Option<Id>,
     jump: Option<Jump>,
+    held: Option<Held<K>>,
+    has_focus: bool,
     view_px: f64,
+}
+
+/// A row that was brought somewhere: texts that come in around it do not move it, until its user scrolls.
+#[derive(Clone, Copy, Debug)]
+struct Held<K> {
+    row: usize,
+    key: K,
+    below_px: f64,
+    /// The height of all rows together when it was placed: another one means that something came in.
+    total_px: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +133,8 @@ impl<K> Default for VirtualList<K> {
             grabbed_px: None,
             focused: None,
             jump: None,
+            held: None,
+            has_focus: false,
             view_px: 0.0,
         }
     }
@@ -130,6 +154,11 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
     /// Brings a row into the view, if it is not, `below_px` below its edge when it comes from above.
     pub fn reveal_below(&mut self, row: usize, below_px: f64) {
         self.jump = Some(Jump::Visible(row, below_px));
+    }
+
+    /// Whether the list had the focus when it was drawn last.
+    pub fn has_focus(&self) -> bool {
+        self.has_focus
     }
 
     /// The row at the top of the view.
@@ -162,12 +191,18 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         if list.ctx().current_pass_index() == 0 {
             self.keep_lower_edge(&mut list, rows, width);
         }
-        self.do_jump(&mut list, rows, width);
+        self.has_focus = list.response().has_focus();
+        if list.input(|input| input.pointer.primary_pressed()) && list.rect_contains_pointer(view) {
+            // Its user is at work in it: what opens under the pointer must stay under it.
+            self.held = None;
+        }
+        self.do_jump(rows);
+        self.hold(&mut list, rows, width);
         let shown = self.draw(&mut list, rows, view, width);
         self.bar(&mut list, view, name);
         let scrolled = list.ctx().current_pass_index() == 0 && self.input(&mut list, rows, view, width);
         list.expand_to_include_rect(view);
-        if list.response().has_focus() {
+        if self.has_focus && rows.shows_focus() {
             let stroke = Stroke::new(1.0, Theme::of(list.ctx()).accent);
             list.painter().rect_stroke(view.shrink(1.0), 0, stroke, StrokeKind::Inside);
         }
@@ -192,6 +227,16 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             known.unwrap_or_else(|| rows.estimate(row, width))
         }));
         self.find_place(rows);
+        if let Some(held) = &mut self.held {
+            // Rows may have come before it; it is placed anew in any case.
+            held.total_px = f64::NAN;
+            if held.row >= rows.len() || rows.key(held.row) != held.key {
+                match (0..rows.len()).find(|row| rows.key(*row) == held.key) {
+                    Some(row) => held.row = row,
+                    None => self.held = None,
+                }
+            }
+        }
     }
 
     /// Finds the row that the reader was at, or the nearest below that is still there.
@@ -224,7 +269,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         }
     }
 
-    fn do_jump<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, width: f32) {
+    fn do_jump<R: Rows<Key = K>>(&mut self, rows: &R) {
         let Some(jump) = self.jump.take() else { return };
         let view_px = self.view_px;
         let (row, below_px) = match jump {
@@ -234,13 +279,27 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
                 let height = self.heights.get(row);
                 let near = self.drawn.iter().any(|(drawn, ..)| *drawn == row) && top >= 0.0;
                 if near && top + height <= view_px {
+                    self.held = None;
                     return;
                 }
                 (row, if near { (view_px - height).max(0.0) } else { lead_px.min(view_px / 4.0) })
             }
         };
-        self.anchor = Anchor::at(row);
-        self.scroll_by(-below_px, ui, rows, width);
+        if row < rows.len() {
+            self.held = Some(Held { row, key: rows.key(row), below_px, total_px: f64::NAN });
+        }
+    }
+
+    /// Places the row that is held, when something has changed since it was placed.
+    fn hold<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, width: f32) {
+        let Some(held) = self.held else { return };
+        let total_px = self.heights.total();
+        if held.total_px == total_px {
+            return;
+        }
+        self.anchor = Anchor::at(held.row);
+        self.scroll_by(-held.below_px, ui, rows, width);
+        self.held = Some(Held { total_px: self.heights.total(), ..held });
     }
 
     fn draw<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, view: Rect, width: f32) -> Range<usize> {
@@ -283,6 +342,10 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             y += self.heights.get(row) as f32;
             row += 1;
         }
+        if self.held.is_some_and(|held| held.total_px != self.heights.total()) {
+            // What is held is placed among true heights in the next frame.
+            ui.ctx().request_repaint();
+        }
         // Rows at the end got shorter, or the view taller: fill it from above.
         let missing = f64::from(view.bottom() - y);
         if missing > 0.5 && (start > 0 || self.anchor.offset_px > 0.0) {
@@ -319,6 +382,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             let moved = f64::from(((pointer.y - grabbed - track.top()) / room).clamp(0.0, 1.0));
             if (moved - fraction).abs() > 1e-9 {
                 fraction = moved;
+                self.held = None;
                 self.anchor = Anchor::at_fraction(fraction, self.view_px, &self.heights);
                 ui.ctx().request_repaint();
             }
@@ -353,7 +417,8 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             wheel_px = ui.input_mut(|input| std::mem::take(&mut input.smooth_scroll_delta.y));
             delta_px -= f64::from(wheel_px);
         }
-        let free = ui.memory(|memory| memory.focused().is_none()) && pointed;
+        let free = ui.memory(|memory| memory.focused().is_none() && memory.top_modal_layer().is_none())
+            && rows.takes_page_keys(pointed);
         if (focused || free) && !ui.ctx().text_edit_focused() {
             let page = (self.view_px - PAGE_OVERLAP_PX).max(LINE_PX);
             let pressed = |key: Key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
@@ -371,9 +436,11 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         if delta_px == 0.0 {
             return false;
         }
-        let before = self.anchor;
+        let before = self.anchor.top(&self.heights);
+        self.held = None;
         self.scroll_by(delta_px, ui, rows, width);
-        if before == self.anchor {
+        // Measured anew, its end may be some fraction of a point elsewhere.
+        if (before - self.anchor.top(&self.heights)).abs() < 0.5 {
             // At its end, it leaves the wheel to the list that it may be in.
             ui.input_mut(|input| input.smooth_scroll_delta.y = wheel_px);
             return false;
