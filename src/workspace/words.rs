@@ -50,7 +50,9 @@ fn fact(fact: &Fact) -> String {
                 (Some(attempt), None) => format!("retry {attempt}"),
                 _ => "retry".into(),
             });
-            parts.extend(status.map(|status| status.to_string()));
+            let status = status.map(|status| status.to_string());
+            let said = |status: &String| message.as_deref().is_some_and(|message| message.starts_with(status.as_str()));
+            parts.extend(status.filter(|status| !said(status)));
             parts.extend(message.clone());
         }
         Fact::Failure { code, message } => {

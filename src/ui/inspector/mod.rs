@@ -8,7 +8,7 @@ use super::Scene;
 use super::theme::{self, size, space};
 use super::widgets::long_text::LongTextBox;
 use super::words;
-use crate::model::{Place, Usage};
+use crate::model::{FormatName, Place, Usage};
 use crate::workspace::Request;
 use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::DocumentId;
@@ -89,7 +89,12 @@ fn raw(ui: &mut Ui, scene: &mut Scene<'_>, place: Place) {
     ui.horizontal(|ui| {
         ui.label(RichText::new("Raw record").font(theme::bold(size::BASE)));
         if let Some(span) = span {
-            let text = format!("line {}, offset {}", words::figure(span.line.into()), words::figure(span.offset));
+            // A journal is one array: its entries are counted, not its lines.
+            let (word, number) = match scene.session.format {
+                FormatName::OutpostJournal => ("entry", place.record),
+                FormatName::ClaudeCode => ("line", span.line),
+            };
+            let text = format!("{word} {}, offset {}", words::figure(number.into()), words::figure(span.offset));
             ui.label(RichText::new(text).font(theme::small()).color(theme.weak));
         }
     });
