@@ -23,9 +23,14 @@ pub(super) struct Bridge {
     pub lost: u32,
 }
 
-/// The bridges over unreadable records, for `records` in the order of their file: where the parent of a record is not in
-/// the file and the line before it is damaged, the record before that line is the nearest that is left of its ancestors.
-pub(super) fn bridges(index: &Index, records: impl Iterator<Item = u32>) -> HashMap<u32, Bridge> {
+/// The bridges over unreadable records, for `records` in the order of their file, which holds those that are `there`:
+/// where the parent of a record is not in the file and the line before it is damaged, the record before that line is the
+/// nearest that is left of its ancestors.
+pub(super) fn bridges(
+    index: &Index,
+    records: impl Iterator<Item = u32>,
+    there: impl Fn(u32) -> bool,
+) -> HashMap<u32, Bridge> {
     let mut found = HashMap::new();
     let (mut last, mut lost) = (None, None);
     let session = |record: &Record| index.scene_of(record).map(|scene| scene.session);
@@ -40,7 +45,7 @@ pub(super) fn bridges(index: &Index, records: impl Iterator<Item = u32>) -> Hash
         let (to, damage) = (last.replace(number), lost.take());
         if let (Some(to), Some(lost)) = (to, damage)
             && link_of(record) != NONE
-            && index.find(link_of(record)).is_none()
+            && !index.find(link_of(record)).is_some_and(&there)
             && index.record(to).is_some_and(|before| session(before) == session(record))
         {
             found.insert(number, Bridge { to, lost });
@@ -49,33 +54,40 @@ pub(super) fn bridges(index: &Index, records: impl Iterator<Item = u32>) -> Hash
     found
 }
 
-/// Where a compaction's logical parent comes after it, there is nothing before it: copies that begin with a compaction
-/// name a record that they kept themselves.
-fn drop_circular_logical_links(index: &Index, parent: &mut [u32]) {
+/// Takes links out that lead back to where they come from, where they are not simply parents.
+///
+/// A bridge to a record that comes after its own is none. A compaction's logical parent that comes after it says that
+/// there is nothing before it: copies that begin with a compaction name a record that they kept themselves.
+fn open_circles(index: &Index, parent: &mut [u32], bridges: &mut HashMap<u32, Bridge>) {
     let is_logical = |number: u32| index.record(number).is_some_and(|record| record.parent == NONE);
-    let logical: Vec<u32> = (0..)
+    let starts: Vec<u32> = (0..)
         .zip(parent.iter())
-        .filter(|(number, parent)| **parent != NONE && is_logical(*number))
+        .filter(|(number, parent)| **parent != NONE && (is_logical(*number) || bridges.contains_key(number)))
         .map(|(number, _)| number)
         .collect();
     // Which of the walks came by, so that all of them together pass every record once.
     let mut seen = vec![NONE; parent.len()];
-    for start in logical {
+    for start in starts {
         let mut at = start;
         while let Some(walk) = seen.get_mut(at as usize).filter(|walk| **walk == NONE) {
             *walk = start;
             at = parent.get(at as usize).copied().unwrap_or(NONE);
         }
-        // Back on its own way: in a circle, of which the first compaction is the end.
-        if seen.get(at as usize) == Some(&start) {
-            let circle = std::iter::successors(Some(at), |record| {
+        if seen.get(at as usize) != Some(&start) {
+            continue;
+        }
+        // Back on its own way. What was concluded goes before what is written, and of two compactions the first.
+        let circle = || {
+            std::iter::successors(Some(at), |record| {
                 parent.get(*record as usize).copied().filter(|parent| *parent != at)
-            });
-            if let Some(first) = circle.filter(|record| is_logical(*record)).min()
-                && let Some(link) = parent.get_mut(first as usize)
-            {
-                *link = NONE;
-            }
+            })
+        };
+        let bridged = circle().filter(|record| bridges.contains_key(record)).min();
+        if let Some(first) = bridged.or_else(|| circle().filter(|record| is_logical(*record)).min())
+            && let Some(link) = parent.get_mut(first as usize)
+        {
+            *link = NONE;
+            bridges.remove(&first);
         }
     }
 }
@@ -88,7 +100,7 @@ fn link_of(record: &Record) -> Symbol {
 impl Forest {
     /// From `parentUuid`, and over a compaction, where it is null, from `logicalParentUuid`.
     pub fn of(index: &Index) -> Self {
-        let bridges = bridges(index, 0..u32::try_from(index.records.len()).unwrap_or(NONE));
+        let mut bridges = bridges(index, 0..u32::try_from(index.records.len()).unwrap_or(NONE), |_| true);
         let mut parent: Vec<u32> = (0..)
             .zip(&index.records)
             .map(|(number, record)| match bridges.get(&number) {
@@ -97,7 +109,7 @@ impl Forest {
                 None => index.find(link_of(record)).unwrap_or(NONE),
             })
             .collect();
-        drop_circular_logical_links(index, &mut parent);
+        open_circles(index, &mut parent, &mut bridges);
         Self { parent, bridges }
     }
 

@@ -233,7 +233,7 @@ fn displaced(index: &Index, forest: &Forest, stays: &impl Fn(u32) -> bool, moved
     let (mut last_main, mut last_side) = (NONE, NONE);
     let numbers =
         || (0_u32..).zip(&index.records).map(|(number, _)| number).filter(|number| stays(*number)).chain(moved);
-    let bridges = bridges(index, numbers());
+    let bridges = bridges(index, numbers(), |number| stays(number) || moved == Some(number));
     let mut found: HashSet<u32> =
         numbers().filter(|number| bridges.get(number).copied() != forest.bridge(*number)).collect();
     let records = numbers().filter_map(|number| Some((number, index.record(number)?)));

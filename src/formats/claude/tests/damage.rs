@@ -327,6 +327,32 @@ fn a_missing_parent_without_damage_stays_a_root() {
 }
 
 #[test]
+fn a_bridge_never_leads_to_what_comes_after_it() {
+    // The line before the damage is one that was written out of its place: it comes last.
+    let mut script = torn_in_the_middle();
+    script.back_to("a4").prompt("u5", "Five").back_to("u5").says("a5", "5");
+    let early = script.lines.remove(10);
+    script.lines.insert(5, early);
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let summaries: Vec<_> = recording.session().steps.iter().map(|step| step.summary.as_str()).collect();
+    assert_eq!(summaries, ["Four", "Five"]);
+    assert_eq!(recording.session().report.problems[1].message, "its parent is not in the file; the chain begins here");
+    super::actions::check_reverts(&*recording, "bridge back");
+}
+
+#[test]
+fn a_revert_makes_no_bridge_where_there_was_none() {
+    // The compaction's logical parent is a record after it, which goes; the damage before it is then all that is left.
+    let boundary = json!({"parentUuid": null, "logicalParentUuid": "a1", "subtype": "compact_boundary"});
+    let mut script = Script::new();
+    script.prompt("u0", "Elsewhere").raw("{torn").chain("b1", "system", boundary);
+    script.user("s1", json!("Summary"), json!({"isCompactSummary": true})).prompt("u1", "One").says("a1", "1");
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(recording.session().steps.len(), 1);
+    super::actions::check_reverts(&*recording, "no bridge");
+}
+
+#[test]
 fn raw_control_characters_in_a_text_are_read_as_spaces() {
     let mut script = Script::new();
     script.prompt("u1", "One").says("a1", "one\u{1}two").prompt("u2", "Two").says("a2", "2");
