@@ -300,6 +300,26 @@ mod tests {
         assert_eq!(names(folder.path()), ["session.jsonl"], "nothing is left behind");
     }
 
+    proptest::proptest! {
+        // Each case waits twice for the file to be quiet.
+        #![proptest_config(proptest::test_runner::Config { cases: 6, ..Default::default() })]
+        #[test]
+        fn revert_then_undo_is_the_identity(
+            content in proptest::collection::vec(proptest::prelude::any::<u8>(), 1..200_000),
+            share in 0.0..1.0_f64,
+        ) {
+            let (_folder, path) = file("");
+            fs::write(&path, &content).unwrap();
+            let before = Identity::at(&path).unwrap();
+            let keep = (content.len() as f64 * share) as u64;
+            let (_, receipt) = revert_file(&shortened(&path, keep), 1, NOW, Watch::none()).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), content[..keep as usize]);
+            undo(&receipt, NOW).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), content);
+            assert_eq!(Identity::at(&path).unwrap(), before);
+        }
+    }
+
     #[test]
     fn a_cancelled_revert_leaves_nothing_behind() {
         let (folder, path) = file("one\ntwo\n");

@@ -11,11 +11,6 @@ use crate::store::SourceFile;
 /// All sample transcripts; empty, with a word about it, where there are none.
 fn samples() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples/agents");
-    let folder = if folder.is_dir() {
-        folder
-    } else {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/samples/agents")
-    };
     let mut found = Vec::new();
     collect(&folder.join("claude-code"), &mut found);
     for name in ["pathological", "lookalikes"] {
