@@ -256,3 +256,27 @@ fn a_revert_can_be_undone_from_its_notice() {
     });
     assert!(window.workspace().notices.open().all(|notice| !notice.undo), "what it said is no longer true");
 }
+
+/// What has the focus.
+fn focused(window: &Window) -> Option<String> {
+    use egui_kittest::kittest::NodeT;
+    let root = window.harness.root();
+    let found = root.children_recursive().find(|node| node.accesskit_node().is_focused());
+    found.and_then(|node| node.accesskit_node().label())
+}
+
+#[test]
+fn the_keyboard_goes_from_left_to_right_and_takes_the_list_of_steps_as_one_stop() {
+    let mut window = Window::with_sample();
+    let mut stops: Vec<String> = Vec::new();
+    for _ in 0..24 {
+        window.press(Key::Tab);
+        stops.extend(focused(&window));
+    }
+    let at = |name: &str| stops.iter().position(|stop| stop == name).unwrap_or_else(|| panic!("{name}: {stops:?}"));
+    let bar = ["Tab cart.jsonl", "Open…", "Notices", "Reading report", "Inspector", "Light or dark"];
+    assert!(bar.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{stops:?}");
+    assert!(at("Steps") > at("Light or dark"));
+    assert!(!stops.iter().any(|stop| stop.starts_with("Step 2, prompt")), "{stops:?}");
+    assert_eq!(window.selected(), Some(1), "Tab selects nothing");
+}

@@ -21,6 +21,8 @@ use crate::workspace::text::one_line;
 /// Commits, and files of a commit, that are listed.
 const COMMITS: usize = 50;
 const FILES: usize = 100;
+/// Width of the triangle before a commit with files.
+const TRIANGLE_PX: f32 = 16.0;
 /// Texts of which the files are remembered.
 const REMEMBERED: usize = 64;
 
@@ -112,6 +114,7 @@ impl Draw<'_, '_> {
         };
         let fold = Part::Events.of(event.place);
         let open = self.document.is_expanded(fold);
+        let any = files.iter().any(|files| files.count > 0);
         self.columns(ui, Some((Icon::Commit, theme.commit)), &time_column(event), |draw, ui| {
             for (number, commit) in commits.iter().take(COMMITS).enumerate() {
                 let id = one_line(commit.id.get(..7).unwrap_or(&commit.id), 12);
@@ -120,7 +123,11 @@ impl Draw<'_, '_> {
                 let said = files.map(|files| format!("  {}", files.words())).unwrap_or_default();
                 ui.horizontal_top(|ui| {
                     ui.spacing_mut().item_spacing.x = 2.0;
-                    if files.is_some() && disclosure(ui, open, &format!("the files of commit {id}")) {
+                    if files.is_none() {
+                        if any {
+                            ui.add_space(TRIANGLE_PX + 2.0);
+                        }
+                    } else if disclosure(ui, open, &format!("the files of commit {id}")) {
                         draw.ask(Request::Expand(fold));
                     }
                     ui.vertical(|ui| {

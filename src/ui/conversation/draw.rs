@@ -7,6 +7,7 @@ use egui::{Align2, Color32, CornerRadius, FontId, Label, Rect, Stroke, StrokeKin
 
 use super::super::Scene;
 use super::super::theme::{self, Theme, size, space};
+use super::super::widgets::glyphs::drawable;
 use super::super::widgets::icons::{self, Icon};
 use super::super::widgets::{selectable, take_text_click};
 use super::super::words;
@@ -344,11 +345,11 @@ pub fn time_column(event: &Event) -> String {
 pub type Piece<'t> = (&'t str, bool, Color32);
 
 /// A line of pieces.
-pub fn line_job(pieces: &[Piece<'_>]) -> LayoutJob {
+pub fn line_job(ui: &Ui, pieces: &[Piece<'_>]) -> LayoutJob {
     let mut job = LayoutJob::default();
     for (text, bold, color) in pieces {
-        let text = &visible(text);
         let font_id = if *bold { theme::bold(size::BASE) } else { FontId::proportional(size::BASE) };
+        let text = &drawable(ui, visible(text), &font_id);
         let format = TextFormat { font_id, color: *color, line_height: Some(HEAD_PX - 1.0), ..TextFormat::default() };
         job.append(text, 0.0, format);
     }
@@ -357,7 +358,8 @@ pub fn line_job(pieces: &[Piece<'_>]) -> LayoutJob {
 
 /// Adds a text that wraps and can be selected.
 pub fn wrapped(ui: &mut Ui, pieces: &[Piece<'_>]) -> egui::Response {
-    selectable(ui, Label::new(line_job(pieces)).wrap())
+    let job = line_job(ui, pieces);
+    selectable(ui, Label::new(job).wrap())
 }
 
 /// The triangle that opens and closes something named; true when it was pressed.

@@ -152,7 +152,7 @@ impl Draw<'_, '_> {
                     draw.ask(Request::Expand(fold));
                 }
                 let word = if unknown { "unknown record  " } else { "" };
-                let text = super::draw::line_job(&[(word, false, theme.fallback), (&label, false, theme.weak)]);
+                let text = super::draw::line_job(ui, &[(word, false, theme.fallback), (&label, false, theme.weak)]);
                 ui.add(egui::Label::new(text).truncate());
             });
             if open {
@@ -218,7 +218,8 @@ impl Draw<'_, '_> {
                 }
                 let last = draw.event(end - 1).map(|event| one_line(&event.label, 120)).unwrap_or_default();
                 let last = if open || last.is_empty() { String::new() } else { format!("  last: {last}") };
-                let text = super::draw::line_job(&[(&count, false, draw.theme.text), (&last, false, draw.theme.weak)]);
+                let text =
+                    super::draw::line_job(ui, &[(&count, false, draw.theme.text), (&last, false, draw.theme.weak)]);
                 ui.add(egui::Label::new(text).truncate());
             });
         });

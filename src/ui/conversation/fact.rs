@@ -150,7 +150,8 @@ impl Draw<'_, '_> {
                 let width = ui.available_width() - 24.0;
                 ui.scope(|ui| {
                     ui.set_max_width(width);
-                    ui.add(egui::Label::new(super::draw::line_job(&pieces)).truncate());
+                    let job = super::draw::line_job(ui, &pieces);
+                    ui.add(egui::Label::new(job).truncate());
                 });
                 if agent.is_some_and(|agent| !agent.events.is_empty())
                     && disclosure(ui, open, &format!("the events of subagent {name}, {word}"))
@@ -178,7 +179,7 @@ impl Draw<'_, '_> {
             super::super::widgets::icons::paint(ui.painter(), icon, at, 11.0, colour);
             let name = event.tool.as_ref().map_or(String::new(), |tool| format!("{} ", one_line(&tool.name, 40)));
             let label = format!("{name}{}", one_line(&event.label, 160));
-            let mut job = super::draw::line_job(&[(&label, false, theme.weak)]);
+            let mut job = super::draw::line_job(ui, &[(&label, false, theme.weak)]);
             job.wrap = egui::text::TextWrapping::truncate_at_width(rect.width() - LEFT_PX - 8.0);
             let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
             let elided = galley.elided;

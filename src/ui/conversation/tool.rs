@@ -67,13 +67,16 @@ impl Draw<'_, '_> {
         let note = if note.is_empty() { String::new() } else { format!("  {note}") };
         let colour = if is_denied(event) { theme.denied } else { theme.text };
         let gap = if subject.is_empty() { "" } else { " " };
-        let job = line_job(&[
-            (&verb, false, colour),
-            (gap, false, colour),
-            (&subject, true, colour),
-            (&note, false, theme.weak),
-            (waits, false, theme.weak),
-        ]);
+        let job = line_job(
+            ui,
+            &[
+                (&verb, false, colour),
+                (gap, false, colour),
+                (&subject, true, colour),
+                (&note, false, theme.weak),
+                (waits, false, theme.weak),
+            ],
+        );
         let chips = self.chips(index, event, text);
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = egui::vec2(6.0, 3.0);

@@ -100,6 +100,7 @@ fn counts(plan: &RevertPlan) -> String {
     // Steps whose turn is empty have no run.
     let ran = match plan.dropped_runs {
         0 => "the agent ran in none of them".to_owned(),
+        1 if plan.dropped_steps == 1 => "the agent ran in it".to_owned(),
         runs if runs == plan.dropped_steps => "the agent ran in each".to_owned(),
         runs => format!("the agent ran in {} of them", words::figure(runs)),
     };

@@ -9,7 +9,7 @@ use crate::model::{Event, Evidence, Fact, Session, Step, ToolState, clock, durat
 use crate::workspace::Request;
 use crate::workspace::text::visible;
 
-const NAME_WIDTH: f32 = 112.0;
+const NAME_WIDTH: f32 = 124.0;
 
 /// What is gathered from all of a step's events.
 #[derive(Default)]

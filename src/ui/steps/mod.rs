@@ -8,6 +8,7 @@ use egui::{Align2, Rect, RichText, Sense, Stroke, Ui, UiBuilder, pos2, vec2};
 use super::Scene;
 use super::theme::{self, space};
 use super::widgets::chips::{self, Chip};
+use super::widgets::glyphs::drawable;
 use super::widgets::icons::{self, Icon};
 use super::widgets::virtual_list::{Rows, VirtualList};
 use super::words;
@@ -116,7 +117,8 @@ impl Rows for StepRows<'_, '_> {
             .map(|chips| chips.iter().map(|chip| chip.text.as_str()).collect())
             .unwrap_or_default();
         let markers = if markers.is_empty() { String::new() } else { format!(", {}", markers.join(", ")) };
-        format!("Step {}, {}, {}, {}{markers}", step.number, step.kind.word(), step.summary, words::time(step.at))
+        let (kind, summary, time) = (step.kind.word(), visible(&step.summary), words::time(step.at));
+        format!("Step {}, {kind}, {summary}, {time}{markers}", step.number)
     }
 
     fn show(&mut self, ui: &mut Ui, row: usize, measuring: bool) {
@@ -161,7 +163,8 @@ fn draw(ui: &mut Ui, scene: &Scene<'_>, step: &Step, chips: &[Chip], selected: b
     painter.text(time, Align2::RIGHT_CENTER, words::time(step.at), theme::small(), quiet);
     let text_left = rect.left() + NUMBER_PX + ICON_PX + 2.0;
     let room = rect.right() - TIME_PX - space::S - text_left;
-    let mut job = LayoutJob::simple_singleline(visible(&step.summary).into_owned(), theme::base(), theme.text);
+    let summary = drawable(ui, visible(&step.summary), &theme::base());
+    let mut job = LayoutJob::simple_singleline(summary.into_owned(), theme::base(), theme.text);
     job.wrap = TextWrapping::truncate_at_width(room.max(20.0));
     let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));
     let cut = galley.elided;

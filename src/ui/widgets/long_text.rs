@@ -8,6 +8,7 @@ use egui::{Align2, Color32, CornerRadius, FontId, Label, Rect, Stroke, StrokeKin
 
 use super::super::theme::{self, Theme, size, space};
 use super::super::words;
+use super::glyphs::drawable;
 use super::selectable;
 use super::virtual_list::{Rows, VirtualList};
 use crate::workspace::text::{DiffLine, LineKind, LongText};
@@ -167,7 +168,9 @@ impl<'a> LongTextBox<'a> {
         };
         let gutter = if diff.is_some() { GUTTER_PX } else { 0.0 };
         let width = (ui.available_width() - gutter).max(20.0);
-        let mut job = LayoutJob::single_section(self.text.line(index).into_owned(), self.format(colour));
+        let format = self.format(colour);
+        let text = drawable(ui, self.text.line(index), &format.font_id);
+        let mut job = LayoutJob::single_section(text.into_owned(), format);
         job.wrap.max_width = width;
         job.wrap.max_rows = max_rows;
         job.break_on_newline = false;
@@ -188,7 +191,8 @@ impl<'a> LongTextBox<'a> {
             }
             let at = Rect::from_min_size(rect.min + vec2(gutter, 0.0), vec2(width, height));
             let mut child = ui.new_child(UiBuilder::new().max_rect(at).id_salt(index));
-            selectable(&mut child, Label::new(galley));
+            // What a folded line leaves out is behind the button below it: a hint could be as large as the window.
+            selectable(&mut child, Label::new(galley).show_tooltip_when_elided(false));
         }
         ui.advance_cursor_after_rect(rect);
         line

@@ -1,11 +1,14 @@
 //! Draws Markdown that was parsed away from the window's thread. Only blocks in view are laid out again; of the others
 //! the height is remembered.
 
+use std::borrow::Cow;
+
 use egui::text::{LayoutJob, TextFormat};
 use egui::{Color32, FontId, Label, Rect, Stroke, Ui, UiBuilder, pos2, vec2};
 
 use super::super::theme::{self, Theme, size, space};
 use super::super::words;
+use super::glyphs::drawable;
 use super::long_text::LongTextBox;
 use super::selectable;
 use crate::workspace::text::{Block, BlockKind, Markdown, Span};
@@ -179,7 +182,8 @@ fn job(ui: &Ui, spans: &[Span], points: f32, colour: Color32) -> LayoutJob {
             valign: egui::Align::Center,
             ..TextFormat::default()
         };
-        job.append(&span.text, 0.0, format);
+        let text = drawable(ui, Cow::Borrowed(&span.text), &format.font_id);
+        job.append(&text, 0.0, format);
     }
     job
 }

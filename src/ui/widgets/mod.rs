@@ -1,6 +1,7 @@
 //! Parts that several panels draw with.
 
 pub mod chips;
+pub mod glyphs;
 pub mod icons;
 pub mod long_text;
 pub mod markdown;

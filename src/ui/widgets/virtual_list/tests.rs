@@ -2,6 +2,8 @@ use egui::{Event, MouseWheelSource, MouseWheelUnit, TouchPhase};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 
+use egui::{Key, Modifiers};
+
 use super::*;
 
 /// A list of rows whose height is a function of their number, that counts what is drawn.
@@ -199,4 +201,24 @@ fn rows_say_their_place_in_the_list() {
     assert_eq!(row.accesskit_node().position_in_set(), Some(3));
     assert_eq!(harness.get_by_label("numbers").accesskit_node().size_of_set(), Some(1000));
     assert_eq!(row.accesskit_node().role(), Role::ListItem);
+}
+
+#[test]
+fn a_row_brought_to_the_top_stays_there_while_others_grow_until_its_reader_scrolls() {
+    let mut harness = harness(100);
+    harness.state_mut().rows.height = |row| if row < 90 { 40.0 } else { 24.0 };
+    harness.state_mut().list.jump_to(95, 0.0);
+    harness.run();
+    let top = |harness: &Harness<'_, State>| harness.get_by_label("row 95").rect().top();
+    assert!(top(&harness) > 100.0, "the rows after it do not fill the view");
+    // Their texts come in.
+    harness.state_mut().rows.height = |row| if row < 90 { 50.0 } else { 200.0 };
+    harness.state_mut().rows.stamp += 1;
+    harness.run_steps(3);
+    let edge = harness.get_by_label("numbers").rect().top();
+    assert_eq!(top(&harness), edge);
+    scroll(&mut harness, 30.0);
+    harness.state_mut().rows.height = |row| if row < 95 { 60.0 } else { 210.0 };
+    harness.run_steps(3);
+    assert_eq!(top(&harness), edge - 30.0, "it is its reader's place now");
 }
