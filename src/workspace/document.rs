@@ -8,8 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bodies::Bodies;
 use super::player::Player;
+use super::text::one_line;
 use crate::formats::Recording;
 use crate::model::{Capability, NodeId, Place, Session, Step};
+
+/// A name longer than this is cut; the whole path is in its tooltip.
+const NAME_CHARS: usize = 200;
 
 /// Names an open document for as long as the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,9 +115,9 @@ impl Document {
         }
     }
 
-    /// The file's name, for tabs.
+    /// The file's name, for tabs and titles: nothing in it is obeyed.
     pub fn name(&self) -> String {
-        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
+        one_line(&self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy(), NAME_CHARS)
     }
 
     pub fn recording(&self) -> Option<&Arc<dyn Recording>> {

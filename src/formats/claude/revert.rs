@@ -306,7 +306,7 @@ fn dropped(
                 let word = |key: &str| {
                     input(&read.value, event.place.block)?.get(key)?.as_str().filter(|text| !text.is_empty())
                 };
-                let words = word("description").or_else(|| word("command")).unwrap_or(&event.label);
+                let words = word("command").or_else(|| word("description")).unwrap_or(&event.label);
                 dropped.irreversible.push((tool.name.clone(), labels::line(words).into()));
             }
             _ => {}

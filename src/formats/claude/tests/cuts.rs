@@ -200,7 +200,7 @@ fn a_revert_takes_out_what_came_of_a_step_and_nothing_else() {
     assert_eq!(revert.dropped.file_actions, [FileAction { path: "/s/cart.rs".into(), kind: FileActionKind::Restore }]);
     assert_eq!(
         revert.dropped.irreversible,
-        [("Bash".to_owned(), "read a".to_owned()), ("Bash".to_owned(), "make".to_owned())]
+        [("Bash".to_owned(), "cat a".to_owned()), ("Bash".to_owned(), "make".to_owned())]
     );
     assert_eq!(revert.dropped.pending_approvals, [("Bash".to_owned(), Some("t6".to_owned()))]);
 }
