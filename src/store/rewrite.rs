@@ -169,7 +169,12 @@ fn write_beside<E: From<ReadError>>(
 ) -> Result<(), E> {
     let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let temporary = tempfile::Builder::new().prefix(".stepline-").suffix(".tmp").tempfile_in(folder).map_err(failed)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".stepline-").suffix(".tmp");
+    // A temporary file is its owner's alone unless told otherwise; a new file is as open as the user's mask lets it be.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let temporary = builder.tempfile_in(folder).map_err(failed)?;
     {
         let mut out = BufWriter::new(temporary.as_file());
         write(&mut out)?;

@@ -78,7 +78,7 @@ fn a_revert_shows_what_goes_and_can_be_undone() {
 
 #[test]
 fn a_replay_plays_stops_and_ends() {
-    let mut window = Window::with_sample();
+    let mut window = Window::open(&[("cart.jsonl", sample())], [1700.0, 800.0]);
     window.press(Key::R);
     assert!(window.shows("Replay from step 1, as recorded; nothing is run"));
     let position = |window: &Window| window.workspace().active().unwrap().player.as_ref().unwrap().position();

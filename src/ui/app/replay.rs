@@ -53,23 +53,21 @@ pub fn show(ui: &mut Ui, theme: &Theme, document: &Document, kinds: &mut Kinds, 
             let chips_px = stop_at + chips.iter().map(|chip| chip.width(ui) + gap).sum::<f32>();
             let room = ui.available_width() - BUTTONS_PX - RIGHT_PX - width(ui, &state) - gap;
             let whole = format!("Replay from step {}, as recorded; nothing is run", player.from_step);
-            let short = format!("Replay from step {}", player.from_step);
+            let (short, shortest) = ("As recorded; nothing is run", "Nothing is run");
             let menu_px = 100.0;
-            // Words go first, then the chips, then more words.
-            let (said, inline) = [(whole.as_str(), true), (&short, true), ("", true), (&whole, false), (&short, false)]
+            // That nothing is run is said in any window; the chips give way to it.
+            let (said, inline) = [(&*whole, true), (short, true), (&whole, false), (short, false), (shortest, false)]
                 .into_iter()
                 .find(|(said, inline)| {
                     let rest = if *inline { chips_px } else { menu_px };
                     width(ui, said) + gap + rest <= room
                 })
-                .unwrap_or(("", false));
+                .unwrap_or((shortest, false));
             buttons(ui, player, requests);
-            if !said.is_empty() {
-                let label = ui.label(RichText::new(said).color(theme.weak));
-                label.widget_info(|| WidgetInfo::labeled(Role::Label, true, &whole));
-                if said != whole {
-                    label.on_hover_text(&whole);
-                }
+            let label = ui.label(RichText::new(said).color(theme.weak));
+            label.widget_info(|| WidgetInfo::labeled(Role::Label, true, &whole));
+            if said != whole {
+                label.on_hover_text(&whole);
             }
             ui.label(RichText::new(state).color(theme.text));
             // Between the state and the speed, however much that is: what is placed from the left ends before it.
