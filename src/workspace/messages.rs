@@ -143,7 +143,7 @@ impl Workspace {
             // What was read before is still there to be looked at.
             Err(sentence) if was_open => {
                 document.gone = true;
-                self.notice(Level::Warning, format!("Not read again: {sentence}"), None);
+                self.notice(Level::Warning, format!("What is shown was read before; now {sentence}"), None);
             }
             Err(sentence) => document.state = State::Failed(sentence),
         }

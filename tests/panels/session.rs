@@ -132,6 +132,17 @@ fn a_damaged_file_opens_and_its_report_says_so() {
 }
 
 #[test]
+fn a_file_that_is_deleted_while_it_is_open_is_said_to_be_gone() {
+    let mut window = Window::with_sample();
+    fs::remove_file(window.path("cart.jsonl")).unwrap();
+    window.wait_for("the word of it", |window| window.shows("not what is on disk"));
+    assert!(window.shows("What is shown was read before; now there is no such file"));
+    assert_eq!(window.workspace().active().unwrap().session().unwrap().steps.len(), 15);
+    fs::write(window.path("cart.jsonl"), sample()).unwrap();
+    window.wait_for("it to be back", |window| window.shows("following the file"));
+}
+
+#[test]
 fn a_file_that_grows_is_read_again_and_the_place_is_kept() {
     let mut window = Window::with_sample();
     window.click_containing("Step 7, prompt");

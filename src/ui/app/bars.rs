@@ -134,8 +134,14 @@ fn facts(ui: &mut Ui, theme: &Theme, session: &Session, document: &Document, req
         requests.push(Request::Run(Command::Report));
     }
     if document.is_whole() {
-        let text = if document.is_reading() { "reading again" } else { "following the file" };
-        ui.label(weak(theme, text)).on_hover_text("When the file grows it is read again; your place is kept");
+        let (text, colour, hint) = match (document.is_reading(), document.gone) {
+            (true, _) => ("reading again", theme.weak, "The file has changed; your place is kept"),
+            (false, true) => ("not what is on disk", theme.fallback, "The file is gone, or cannot be read any more"),
+            (false, false) => {
+                ("following the file", theme.weak, "When the file grows it is read again; your place is kept")
+            }
+        };
+        ui.label(RichText::new(text).font(theme::small()).color(colour)).on_hover_text(hint);
     }
 }
 
