@@ -151,6 +151,7 @@ fn spoken(content: &Content, human: bool, queued: bool, sink: &mut Sink) {
         let summary = if person.is_empty() { "[image]".to_owned() } else { summarise(&words) };
         if human {
             sink.push_labelled(0, What::Prompt { queued }, summary.into(), bytes_of(&words));
+            pictures(content, sink);
         } else if sink.record.flags.has(Flags::SIDE) && !queued {
             sink.push(0, What::Brief(prompt_hash(&words)), &words, bytes);
         } else {
@@ -200,15 +201,26 @@ fn mark_expansion(content: &Content, sink: &mut Sink) {
     }
 }
 
+/// Images and documents that came with a prompt: no text shows them, so each is noted.
+fn pictures(content: &Content, sink: &mut Sink) {
+    let Content::Blocks(blocks) = content else { return };
+    for (number, block) in blocks.iter().enumerate() {
+        if is_picture(block) {
+            sink.notice(number, &format!("{} in the prompt", block.kind.or_empty()), 0);
+        }
+    }
+}
+
+fn is_picture(block: &Block) -> bool {
+    block.kind.is("image") || block.kind.is("document")
+}
+
 /// The texts of a message, and whether it holds an image or a document.
 fn texts<'a>(content: &'a Content<'a>) -> (Vec<Cow<'a, str>>, bool) {
     match content {
         Content::None => (Vec::new(), false),
         Content::Text(text) => (vec![Cow::Borrowed(&**text)], false),
-        Content::Blocks(blocks) => (
-            blocks.iter().filter_map(block_text).collect(),
-            blocks.iter().any(|block| block.kind.is("image") || block.kind.is("document")),
-        ),
+        Content::Blocks(blocks) => (blocks.iter().filter_map(block_text).collect(), blocks.iter().any(is_picture)),
     }
 }
 

@@ -149,6 +149,10 @@ fn said(body: &mut Body, value: &Value, block: u16) {
         body.text = system_text(value);
         return;
     }
+    if let Some(picture) = block_at(value, block).and_then(attachment) {
+        body.attachments.push(picture);
+        return;
+    }
     let content = value.get("message").and_then(|message| message.get("content"));
     let of_assistant = value.get("type").and_then(Value::as_str) == Some("assistant");
     body.text = match content {

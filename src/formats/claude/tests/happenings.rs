@@ -511,3 +511,24 @@ fn an_agents_own_file_says_what_it_is() {
     assert_eq!(titled(&whole), (Some("Delegate".to_owned()), TitleSource::FirstPrompt));
     assert_eq!(whole.report.problems, []);
 }
+
+#[test]
+fn a_picture_in_a_prompt_is_noted_with_its_kind_and_size() {
+    let mut script = Script::new();
+    let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAAAAAA"}});
+    script.raw(
+        &json!({
+            "type": "user", "uuid": "u1", "parentUuid": null, "sessionId": SESSION, "isSidechain": false,
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "message": {"role": "user", "content": [{"type": "text", "text": "Look at this"}, picture]},
+        })
+        .to_string(),
+    );
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let session = recording.session();
+    assert_eq!(session.steps.len(), 1);
+    assert_eq!(recording.prompt(1).unwrap(), "Look at this");
+    let [event] = session.events_of(&session.steps[0]) else { panic!("one event") };
+    assert_eq!((event.kind, &*event.label), (EventKind::Notice, "image in the prompt"));
+    assert_eq!(recording.body(event).unwrap().attachments, ["image/png, 6 bytes"]);
+}
