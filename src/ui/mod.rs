@@ -3,6 +3,8 @@
 pub mod app;
 pub mod conversation;
 mod dialogs;
+#[cfg(test)]
+mod fixture;
 mod home;
 mod inspector;
 mod notices;

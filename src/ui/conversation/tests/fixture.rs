@@ -1,67 +1,19 @@
 //! A session made by hand, and a recording that reads its texts from memory.
 
-use std::collections::HashMap;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::formats::{Body, Cut, Fork, Recording, Refusal, ReplayTurn, Revert};
+use crate::formats::{Body, Recording};
 use crate::model::{
-    Agent, Capability, Commit, Decision, Event, EventKind, Fact, FormatName, Marker, NodeId, Outcome, Place,
-    QuestionState, Report, Session, Step, StepKind, Subagent, SubagentStatus, Timestamp, TitleSource, Tool, ToolState,
-    Usage,
+    Commit, Decision, Event, EventKind, Fact, Marker, NodeId, Outcome, Place, QuestionState, Session, Step, StepKind,
+    Subagent, SubagentStatus, Timestamp, Tool, ToolState, Usage,
 };
-use crate::store::{ReadError, SourceFile, Span, Watch};
+use crate::ui::fixture::{Fake, empty};
 use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::{Document, DocumentId, State};
 use crate::workspace::text::EventText;
-
-pub struct Fake {
-    pub session: Session,
-    pub bodies: HashMap<usize, Body>,
-    pub prompts: HashMap<u32, String>,
-}
-
-impl Recording for Fake {
-    fn session(&self) -> &Session {
-        &self.session
-    }
-
-    fn files(&self) -> &[Arc<SourceFile>] {
-        &[]
-    }
-
-    fn span(&self, _: Place) -> Option<Span> {
-        None
-    }
-
-    fn body(&self, event: &Event) -> Result<Body, ReadError> {
-        let index = self.session.events.iter().position(|other| std::ptr::eq(other, event));
-        Ok(index.and_then(|index| self.bodies.get(&index)).cloned().unwrap_or_default())
-    }
-
-    fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
-        Ok(self.prompts.get(&step_number).cloned().unwrap_or_default())
-    }
-
-    fn replay(&self, _: u32, _: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
-        Ok(Vec::new())
-    }
-
-    fn fork(&self, _: Cut, _: Watch<'_>) -> Result<Fork, Refusal> {
-        Err(Refusal::Rule("not here".into()))
-    }
-
-    fn revert(&self, _: u32, _: Watch<'_>) -> Result<Revert, Refusal> {
-        Err(Refusal::Rule("not here".into()))
-    }
-}
 
 /// Puts a session together, an event at a time.
 pub struct Draft {
@@ -72,29 +24,7 @@ pub struct Draft {
 
 impl Draft {
     pub fn new() -> Self {
-        let session = Session {
-            id: "s".into(),
-            title: None,
-            title_source: TitleSource::default(),
-            format: FormatName::ClaudeCode,
-            source: PathBuf::from("/tmp/cart.jsonl"),
-            agent: Agent::default(),
-            model: None,
-            cwd: None,
-            started_at: None,
-            ended_at: None,
-            head: None,
-            nodes: 0,
-            branches: Vec::new(),
-            parent: None,
-            usage: Usage::default(),
-            steps: Vec::new(),
-            events: Vec::new(),
-            subagents: Vec::new(),
-            capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay],
-            report: Report::default(),
-        };
-        let fake = Fake { session, bodies: HashMap::new(), prompts: HashMap::new() };
+        let fake = Fake::of(empty());
         Self { fake, record: 0, now_ms: 1_790_000_000_000 }
     }
 

@@ -1,94 +1,22 @@
 //! Sessions made by hand, and a window that shows only the strip.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use egui::Vec2;
 use egui_kittest::Harness;
-use serde_json::Value;
 
 use super::super::{TimelineState, show};
-use crate::formats::{Body, Cut, Fork, Recording, Refusal, ReplayTurn, Revert};
 use crate::model::*;
-use crate::store::{ReadError, SourceFile, Span, Watch};
 use crate::ui::Scene;
+use crate::ui::fixture::Fake;
+pub use crate::ui::fixture::empty;
 use crate::ui::theme::{self, Theme};
 use crate::workspace::Request;
 use crate::workspace::document::{Document, DocumentId};
 
 /// 2026-09-29 14:00 UTC.
 const START_MS: i64 = 1_790_690_400_000;
-
-/// A session, and nothing behind it.
-struct Fake(Session);
-
-impl Recording for Fake {
-    fn session(&self) -> &Session {
-        &self.0
-    }
-
-    fn files(&self) -> &[Arc<SourceFile>] {
-        &[]
-    }
-
-    fn span(&self, _: Place) -> Option<Span> {
-        None
-    }
-
-    fn body(&self, _: &Event) -> Result<Body, ReadError> {
-        Ok(Body::default())
-    }
-
-    fn prompt(&self, _: u32) -> Result<String, ReadError> {
-        Ok(String::new())
-    }
-
-    fn replay(&self, _: u32, _: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
-        Ok(())
-    }
-
-    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
-        Ok(Vec::new())
-    }
-
-    fn fork(&self, _: Cut, _: Watch<'_>) -> Result<Fork, Refusal> {
-        Err(Refusal::Rule("a fake".to_owned()))
-    }
-
-    fn resume_command(&self, _: &str, _: &Path) -> Option<String> {
-        None
-    }
-
-    fn revert(&self, _: u32, _: Watch<'_>) -> Result<Revert, Refusal> {
-        Err(Refusal::Rule("a fake".to_owned()))
-    }
-}
-
-/// A session without anything.
-pub fn empty() -> Session {
-    Session {
-        id: "s".to_owned(),
-        title: None,
-        title_source: TitleSource::default(),
-        format: FormatName::ClaudeCode,
-        source: PathBuf::new(),
-        agent: Agent::default(),
-        model: None,
-        cwd: None,
-        started_at: None,
-        ended_at: None,
-        head: None,
-        nodes: 0,
-        branches: Vec::new(),
-        parent: None,
-        usage: Usage::default(),
-        steps: Vec::new(),
-        events: Vec::new(),
-        subagents: Vec::new(),
-        capabilities: Vec::new(),
-        report: Report::default(),
-    }
-}
 
 pub fn at(seconds: f64) -> Timestamp {
     Timestamp(START_MS + (seconds * 1_000.0) as i64)
@@ -248,19 +176,19 @@ pub struct App {
 impl App {
     pub fn new(session: Session) -> Self {
         let mut document = Document::new(DocumentId(1), PathBuf::from("s.jsonl"));
-        let session = Arc::new(Fake(session));
+        let session = Arc::new(Fake::of(session));
         document.set_recording(session.clone());
         document.select_step(1);
         Self { document, state: TimelineState::default(), requests: Vec::new(), reveal: 0, session }
     }
 
     pub fn session(&self) -> &Session {
-        &self.session.0
+        &self.session.session
     }
 
     /// Reads the file again.
     pub fn read(&mut self, session: Session) {
-        self.session = Arc::new(Fake(session));
+        self.session = Arc::new(Fake::of(session));
         self.document.set_recording(self.session.clone());
     }
 
@@ -269,7 +197,7 @@ impl App {
             theme: Theme::of(ui.ctx()),
             document: &self.document,
             recording: &*self.session,
-            session: &self.session.0,
+            session: &self.session.session,
             requests: &mut self.requests,
             reveal: self.reveal,
         };
