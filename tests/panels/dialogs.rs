@@ -16,15 +16,17 @@ fn the_empty_window_says_what_it_opens() {
 }
 
 #[test]
-fn sessions_on_this_machine_are_found_and_open() {
-    let window = Window::open(&[], [1000.0, 700.0]);
-    let project = window.path("projects/-home-ada-shop");
-    std::fs::create_dir_all(&project).unwrap();
-    std::fs::write(project.join("5f0c2a9e-3b7d-4c1a-9e2f-7d1b6a4c8e10.jsonl"), sample()).unwrap();
-    let found = stepline::workspace::found::find_sessions(&window.path("projects"), &stepline::formats::first_prompt);
-    assert_eq!(found.len(), 1);
-    assert_eq!(found[0].title, "Create a cart module and a test for it");
-    assert_eq!(found[0].project, "-home-ada-shop");
+fn sessions_on_this_machine_are_listed_and_open() {
+    let mut window = Window::open_with(&[], [1000.0, 700.0], |folder| {
+        let project = folder.join("projects/-home-ada-shop");
+        std::fs::create_dir_all(&project).unwrap();
+        std::fs::write(project.join("5f0c2a9e-3b7d-4c1a-9e2f-7d1b6a4c8e10.jsonl"), sample()).unwrap();
+        std::fs::write(project.join("agent-1234.jsonl"), "{}").unwrap();
+    });
+    assert!(!window.shows("None found"));
+    window.click_containing("Open Create a cart module and a test for it");
+    window.wait_for("the session", |window| window.selected() == Some(1));
+    assert_eq!(window.workspace().active().unwrap().session().unwrap().steps.len(), 15);
 }
 
 #[test]
@@ -118,4 +120,39 @@ fn names_from_strangers_are_harmless() {
     assert!(window.shows("a⟨U+202E⟩lnosj.exe did not open"));
     assert!(window.shows("Did not open"), "the status bar says so");
     assert!(!window.shows("\u{202e}"));
+}
+
+/// A file that was let go of over the window.
+#[derive(Debug)]
+struct Dropped(std::path::PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &std::path::Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        Err("the window opens it by its path".to_owned())
+    }
+}
+
+#[test]
+fn a_file_that_is_dropped_is_opened_and_a_folder_gives_its_sessions() {
+    let mut window = Window::open(&[], [1000.0, 700.0]);
+    std::fs::create_dir(window.path("sessions")).unwrap();
+    for name in ["a.jsonl", "b.jsonl"] {
+        std::fs::write(window.path("sessions").join(name), sample()).unwrap();
+    }
+    std::fs::write(window.path("one.jsonl"), sample()).unwrap();
+    let (file, folder) = (window.path("one.jsonl"), window.path("sessions"));
+    window.harness.input_mut().dropped_files.push(Arc::new(Dropped(file)));
+    window.wait_for("the file", |window| window.selected() == Some(1));
+    window.harness.input_mut().dropped_files.push(Arc::new(Dropped(folder)));
+    window.wait_for("the folder's sessions", |window| {
+        window.workspace().documents().len() == 3 && !window.workspace().is_busy()
+    });
+    let mut names: Vec<String> =
+        window.workspace().documents().iter().map(stepline::workspace::document::Document::name).collect();
+    names.sort();
+    assert_eq!(names, ["a.jsonl", "b.jsonl", "one.jsonl"]);
 }

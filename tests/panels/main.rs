@@ -38,7 +38,13 @@ struct Window {
 impl Window {
     /// A window of this size with copies of these files open.
     fn open(files: &[(&str, Vec<u8>)], size: [f32; 2]) -> Self {
+        Self::open_with(files, size, |_| ())
+    }
+
+    /// The same, with more put into the folder before the window is there.
+    fn open_with(files: &[(&str, Vec<u8>)], size: [f32; 2], prepare: impl FnOnce(&Path)) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        prepare(folder.path());
         let paths: Vec<PathBuf> = files.iter().map(|(name, _)| folder.path().join(name)).collect();
         for (path, (_, content)) in paths.iter().zip(files) {
             fs::write(path, content).unwrap();
