@@ -3,12 +3,12 @@
 pub mod app;
 pub mod conversation;
 mod dialogs;
-#[cfg(test)]
-mod fixture;
 mod home;
 mod inspector;
 mod notices;
 mod steps;
+#[cfg(test)]
+mod tests;
 pub mod theme;
 pub mod timeline;
 pub mod widgets;

@@ -10,7 +10,7 @@ use crate::model::{
     Commit, Decision, Event, EventKind, Fact, Marker, NodeId, Outcome, Place, QuestionState, Session, Step, StepKind,
     Subagent, SubagentStatus, Timestamp, Tool, ToolState, Usage,
 };
-use crate::ui::fixture::{Fake, empty};
+use crate::ui::tests::fixture::{Fake, empty};
 use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::{Document, DocumentId, State};
 use crate::workspace::text::EventText;

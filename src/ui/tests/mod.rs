@@ -1,0 +1,3 @@
+//! What the tests of several panels share.
+
+pub mod fixture;
