@@ -131,10 +131,7 @@ pub fn string_start(raw: &RawValue, limit: usize) -> Option<String> {
             _ => 1,
         };
     }
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let whole = format!("{}\"", text.get(..end)?);
+    let whole = format!("{}\"", text.get(..text.floor_char_boundary(end))?);
     let mut start: String =
         serde_json::from_str(&whole).or_else(|_| serde_json::from_str(&mend_surrogates(&whole))).ok()?;
     // The cut may have parted a surrogate pair.

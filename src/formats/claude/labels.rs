@@ -27,10 +27,7 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    let mut end = limit.saturating_sub(3);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(limit.saturating_sub(3));
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 

@@ -21,24 +21,12 @@ pub fn line(text: &str) -> Box<str> {
 
 /// The start of a raw text, for a marker: at most 2 KiB.
 pub fn short(raw: Raw<'_>) -> String {
-    let mut text = raw.and_then(|raw| json::string_start(raw, MARKER_BYTES)).unwrap_or_default();
-    cut(&mut text);
-    text
+    shorten(&raw.and_then(|raw| json::string_start(raw, MARKER_BYTES)).unwrap_or_default())
 }
 
 /// The start of a text, for a marker: at most 2 KiB.
 pub fn shorten(text: &str) -> String {
-    let mut text = text.get(..text.len().min(MARKER_BYTES + 4)).unwrap_or(text).to_owned();
-    cut(&mut text);
-    text
-}
-
-fn cut(text: &mut String) {
-    let mut end = text.len().min(MARKER_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
+    first(text, MARKER_BYTES).to_owned()
 }
 
 /// The start of a raw text as a label; of another value its JSON.
@@ -52,11 +40,7 @@ fn start(raw: Raw<'_>) -> Box<str> {
 
 /// At most `bytes` bytes of `text`.
 fn first(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }
 
 /// The arguments that say best what a call does, in the order they are looked for.

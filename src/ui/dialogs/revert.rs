@@ -163,7 +163,7 @@ fn dropped_prompt(ui: &mut Ui, theme: &Theme, prompt: &str, requests: &mut Vec<R
             requests.push(Request::Copy(prompt.to_owned()));
         }
     });
-    let end = prompt.char_indices().map(|(at, _)| at).find(|at| *at >= PROMPT_SHOWN_BYTES).unwrap_or(prompt.len());
+    let end = prompt.ceil_char_boundary(PROMPT_SHOWN_BYTES);
     let mut shown = prompt.get(..end).unwrap_or(prompt).to_owned();
     if end < prompt.len() {
         shown.push('…');

@@ -80,16 +80,8 @@ fn cut(text: &str, mut from: usize, end: usize, starts: &mut Vec<u32>) {
         if end - from <= LINE_BYTES + 2 {
             return;
         }
-        from = piece_end(text, from + LINE_BYTES);
+        from = text.floor_char_boundary(from + LINE_BYTES);
     }
-}
-
-/// The last place at or before `limit` where a character begins.
-fn piece_end(text: &str, mut limit: usize) -> usize {
-    while !text.is_char_boundary(limit) {
-        limit -= 1;
-    }
-    limit
 }
 
 /// The text with everything in it that is not seen, or changes how other text is seen, spelled out: control characters,

@@ -352,10 +352,7 @@ fn pieces(spans: Vec<Span>) -> Vec<Vec<Span>> {
 
 /// Where to break a text of more than `room` bytes: after white space if there is some, else between characters.
 fn break_at(text: &str, room: usize) -> usize {
-    let mut end = room;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(room);
     let head = text.get(..end).unwrap_or_default();
     head.rfind([' ', '\n']).map_or(end, |space| space + 1)
 }
