@@ -1,11 +1,15 @@
 //! Texts cut to one short line.
 
-/// One line that stands for a text: white space collapsed, control characters replaced, at most `limit` characters;
-/// longer ones end in an ellipsis. No more of a huge text is read than the line needs.
+/// One line that stands for a text: as `start_line`, with control characters replaced.
 pub fn one_line(text: &str, limit: usize) -> String {
-    let (start, is_cut) = collapsed(text, limit);
     let shown = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
-    let mut line: String = start.chars().map(shown).collect();
+    start_line(text, limit).chars().map(shown).collect()
+}
+
+/// The start of a text as one line: white space collapsed, at most `limit` characters; longer ones end in an ellipsis.
+/// No more of a huge text is read than the line needs. Control characters stay.
+pub fn start_line(text: &str, limit: usize) -> String {
+    let (mut line, is_cut) = collapsed(text, limit);
     if is_cut {
         line.pop();
         line.push('…');

@@ -13,7 +13,7 @@ mod time;
 mod usage;
 
 pub use event::{Event, EventKind, Place, Tool, ToolState};
-pub use line::{one_line, summarise};
+pub use line::{one_line, start_line, summarise};
 pub use marker::{Commit, Decision, Evidence, Fact, Marker, MarkerKind, QuestionState, SubagentStatus};
 pub use report::{Locator, MAX_PROBLEMS, Problem, ProblemKind, Records, Report};
 pub use session::{Agent, Branch, Capability, FormatName, NodeId, Parent, Session, Subagent, TitleSource};

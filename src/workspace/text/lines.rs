@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::model::start_line;
+
 /// Bytes of a line from which it is cut: a minified file is one line of megabytes.
 const LINE_BYTES: usize = 2_000;
 
@@ -126,24 +128,7 @@ fn hidden(character: char) -> bool {
 
 /// The start of a text as one line that can be drawn: at most `limit` characters, longer ones end in an ellipsis.
 pub fn one_line(text: &str, limit: usize) -> String {
-    let mut line = String::new();
-    let mut count = 0;
-    'words: for word in text.split_whitespace() {
-        if count > 0 {
-            line.push(' ');
-            count += 1;
-        }
-        for character in word.chars() {
-            if count + 1 > limit {
-                line.pop();
-                line.push('…');
-                break 'words;
-            }
-            line.push(character);
-            count += 1;
-        }
-    }
-    visible(&line).into_owned()
+    visible(&start_line(text, limit)).into_owned()
 }
 
 #[cfg(test)]
@@ -199,6 +184,8 @@ mod tests {
         assert_eq!(one_line("abcdef", 6), "abcdef");
         assert_eq!(one_line("abcdefg", 6), "abcde…");
         assert_eq!(one_line(&"x".repeat(1_000_000), 6), "xxxxx…");
+        assert_eq!(one_line("abc d", 3), "ab…");
+        assert_eq!(one_line("a\u{202e}b", 10), "a⟨U+202E⟩b");
     }
 
     proptest! {
