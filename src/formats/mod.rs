@@ -6,6 +6,7 @@
 pub mod detect;
 mod folder;
 pub mod json;
+mod labels;
 mod lenient;
 mod progress;
 mod record;

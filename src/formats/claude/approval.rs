@@ -3,7 +3,9 @@
 //! Files since 2.1.3xx carry a `permissionDecision`; somewhat older ones only a kind of denial; the oldest only the text
 //! that the model was given instead of a result. A grant is known only from the first.
 
+use super::labels::cut;
 use super::record::PermissionDecision;
+use crate::formats::labels::MARKER_BYTES;
 use crate::model::Decision;
 
 /// What a tool result says about permission.
@@ -31,7 +33,7 @@ pub(super) struct Ruling {
 
 impl Ruling {
     fn new(decision: Decision, by: Option<&str>, reason: Option<&str>) -> Self {
-        Self { decision, by: by.map(str::to_owned), reason: reason.map(|reason| super::labels::cut(reason, 2048)) }
+        Self { decision, by: by.map(str::to_owned), reason: reason.map(|reason| cut(reason, MARKER_BYTES)) }
     }
 
     /// The call never ran.

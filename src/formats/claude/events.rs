@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::chain::Walk;
 use super::index::{Call, Flags, Index, NONE, Notified, Outcome, Piece, Record, Role, Symbol, What};
-use super::labels::line;
 use super::question::{self, Fate};
 use super::steps::Mark;
+use crate::formats::labels::line;
 use crate::model::{Event, EventKind, Fact, Marker, Place, SubagentStatus, Timestamp, Tool, ToolState};
 
 /// What is known of subagents while the events of their caller are made.

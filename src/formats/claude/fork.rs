@@ -13,14 +13,11 @@ use super::index::{Flags, Index, NONE, Role, Symbol};
 use super::kept::{self, Kept};
 use super::keys::{self, Missing};
 use super::steps::{NOTHING_BEFORE, targets};
-use super::subagents::AgentFile;
+use super::subagents::{AgentFile, MAX_META_BYTES};
 use crate::formats::progress::Progress;
 use crate::formats::{Cut, Fork, Refusal};
 use crate::model::StepKind;
 use crate::store::{ReadError, Rewrite, SourceFile, Watch};
-
-/// A description beside a subagent's file is a few hundred bytes.
-const MAX_META_BYTES: u64 = 64 * 1024;
 
 pub(super) fn plan(transcript: &Transcript, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {
     let (Cut::After(number) | Cut::Before(number)) = cut;

@@ -3,18 +3,7 @@
 use serde_json::value::RawValue;
 
 use crate::formats::json;
-use crate::model::one_line;
-
-/// Characters in the label of an event.
-const LABEL_CHARS: usize = 160;
-
-/// Bytes of a text kept inside a marker.
-pub(super) const MARKER_BYTES: usize = 2048;
-
-/// One line that stands for a text.
-pub(super) fn line(text: &str) -> Box<str> {
-    one_line(text, LABEL_CHARS).into()
-}
+use crate::formats::labels::{LABEL_CHARS, MARKER_BYTES, line};
 
 /// The label of a raw JSON string; empty when it is none.
 pub(super) fn line_of(raw: &RawValue) -> Box<str> {

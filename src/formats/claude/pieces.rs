@@ -7,12 +7,13 @@ use serde_json::value::RawValue;
 
 use super::approval::{self, Facts};
 use super::index::{Call, Flags, NONE, Notified, Outcome, Piece, Record, Symbols, What, prompt_hash};
-use super::labels::{self, line, line_of, marker_text};
+use super::labels::{self, line_of, marker_text};
 use super::prompt::{Notification, Spoken, classify};
 use super::question;
 use super::record::{Block, Content, Envelope};
 use super::system;
 use crate::formats::json;
+use crate::formats::labels::line;
 use crate::formats::lenient::{Count, Flag, Object, Text};
 use crate::model::{EventKind, Fact, Marker, Timestamp, summarise};
 

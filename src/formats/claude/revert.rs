@@ -11,8 +11,8 @@ use super::chain::{Forest, Stop, bridges};
 use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
 use super::kept::{calls_in, steps_among};
 use super::keys::{self, Missing};
-use super::labels;
 use super::steps::{NOTHING_BEFORE, targets};
+use crate::formats::labels::line;
 use crate::formats::progress::Progress;
 use crate::formats::{Dropped, FileAction, FileActionKind, Refusal, Revert};
 use crate::model::{Event, EventKind, Place, StepKind, ToolState};
@@ -307,7 +307,7 @@ fn dropped(
                     input(&read.value, event.place.block)?.get(key)?.as_str().filter(|text| !text.is_empty())
                 };
                 let words = word("command").or_else(|| word("description")).unwrap_or(&event.label);
-                dropped.irreversible.push((tool.name.clone(), labels::line(words).into()));
+                dropped.irreversible.push((tool.name.clone(), line(words).into()));
             }
             _ => {}
         }

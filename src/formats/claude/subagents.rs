@@ -24,7 +24,7 @@ const MAX_FILES: usize = 500;
 /// Files of agents that are looked at in a folder; a folder with more is not looked through to its end.
 const MAX_LISTED: usize = 100_000;
 /// A description of an agent is a few hundred bytes.
-const MAX_META_BYTES: u64 = 64 * 1024;
+pub(super) const MAX_META_BYTES: u64 = 64 * 1024;
 /// How much of a file beside the session is read to learn whose it is.
 const HEAD_BYTES: usize = 64 * 1024;
 

@@ -10,6 +10,7 @@ use super::kind::Kind;
 use super::labels::{label, short, text_bytes};
 use super::markers::{event_kind, fact};
 use crate::formats::json;
+use crate::formats::labels::line;
 use crate::model::{Event, EventKind, Fact, Marker, NodeId, Place, Tool, ToolState};
 
 /// Bytes of streamed pieces that are compared with the whole text after them.
@@ -78,7 +79,7 @@ impl Events {
     pub fn push_unreadable(&mut self, number: u32, reason: &str, record_bytes: u32) {
         let mut event = event(number, Place::EXTRA, &Entry::default(), record_bytes);
         event.kind = EventKind::Unreadable;
-        event.label = super::labels::line(reason);
+        event.label = line(reason);
         self.list.push(event);
     }
 

@@ -12,6 +12,7 @@ use super::question;
 use super::read::Reader;
 use super::tokens::Tokens;
 use super::turns::{Role, Turn, Turns};
+use crate::formats::labels::line;
 use crate::formats::{Body, Cut, Fork, Recording, Refusal, ReplayTurn, Revert, json, record};
 use crate::model::{
     Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Outcome, Place, Problem,
@@ -240,7 +241,7 @@ impl Journal {
             at: text.at,
             duration_ms: None,
             place: Place { block: Place::EXTRA, ..text.place },
-            label: super::labels::line(&question.question),
+            label: line(&question.question),
             text_bytes: u32::try_from(question.question.len()).unwrap_or(u32::MAX),
             tool: None,
             marker: Some(Box::new(Marker::recorded(

@@ -6,18 +6,8 @@ use super::entry::{Entry, Raw, object};
 use super::kind::Kind;
 use super::markers::{subject, workflow_label};
 use crate::formats::json;
+use crate::formats::labels::{LABEL_CHARS, MARKER_BYTES, line};
 use crate::formats::lenient::{List, Text};
-use crate::model::one_line;
-
-/// Characters of a label.
-const LABEL_CHARS: usize = 160;
-/// Bytes of the text that a marker holds.
-const MARKER_BYTES: usize = 2048;
-
-/// One line that stands for a text.
-pub fn line(text: &str) -> Box<str> {
-    one_line(text, LABEL_CHARS).into()
-}
 
 /// The start of a raw text, for a marker: at most 2 KiB.
 pub fn short(raw: Raw<'_>) -> String {
