@@ -43,7 +43,7 @@ fn open_window(options: Options) -> Result<(), CliError> {
     };
     let paths = match &options.session {
         None => options.paths,
-        Some(session) => cli::find_session(&options.paths, session)?,
+        Some(session) => cli::find_session(&options.paths, session)?.paths,
     };
     let Options { step, screenshot, size, .. } = options;
     app::open_window(WindowOptions { paths, step, screenshot, size, theme }).map_err(CliError::Refused)

@@ -41,13 +41,7 @@ pub fn plan_fork(
 ) -> Result<ForkPlan, ActionError> {
     let fork = recording.fork(cut, watch)?;
     let session = recording.session();
-    // Beside the file itself, not beside a link to it: that is where its agent looks.
-    let source = session.source.canonicalize().unwrap_or_else(|_| session.source.clone());
-    let path = match out {
-        Some(folder) if folder.is_dir() => free_name(&folder.join(&fork.file_name)),
-        Some(path) => path.to_owned(),
-        None => free_name(&source.with_file_name(&fork.file_name)),
-    };
+    let path = place_of(&fork.file_name, &session.source, out);
     let resume_command = recording.resume_command(&fork.session_id, &path);
     let (Cut::After(from_step) | Cut::Before(from_step)) = cut;
     Ok(ForkPlan { fork, path, from_session: session.id.clone(), from_step, resume_command })
@@ -79,6 +73,18 @@ pub fn apply_fork(plan: &ForkPlan, watch: Watch<'_>) -> Result<ForkReceipt, Acti
         resume_command: plan.resume_command.clone(),
         warnings: plan.fork.warnings.clone(),
     })
+}
+
+/// Where a new file of that name goes: to `out`, into `out` where that is a folder, or beside the original.
+pub(super) fn place_of(file_name: &str, source: &Path, out: Option<&Path>) -> PathBuf {
+    // Beside the file itself, not beside a link to it: that is where its agent looks.
+    let source = source.canonicalize().unwrap_or_else(|_| source.to_owned());
+    match out {
+        Some(folder) if folder.is_dir() => free_name(&folder.join(file_name)),
+        Some(path) => path.to_owned(),
+        // What is kept in a folder as a whole is not written into that folder.
+        None => free_name(&source.with_file_name(file_name)),
+    }
 }
 
 /// Removes files just written, and the folders that are empty without them, up to `folder`.

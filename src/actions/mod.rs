@@ -9,7 +9,7 @@ mod revert;
 
 pub use fork::{ForkPlan, ForkReceipt, apply_fork, plan_fork};
 pub use replay::{Divergence, DivergenceKind, compare, compare_prompt, prompt_of_turn, replay};
-pub use revert::{RevertPlan, RevertReceipt, apply_revert, plan_revert, undo_revert};
+pub use revert::{RevertDone, RevertPlan, apply_revert, plan_revert, undo_revert};
 
 use crate::formats::Refusal;
 use crate::store::{ReadError, ReceiptError};

@@ -23,6 +23,8 @@ pub struct Options {
     pub session: Option<String>,
     pub step: Option<u32>,
     pub json: bool,
+    /// Also list the sessions that their agent hides.
+    pub hidden: bool,
     pub before: bool,
     pub out: Option<PathBuf>,
     pub preview: bool,
@@ -45,7 +47,7 @@ pub fn usage() -> String {
         "Stepline {version}: opens the recorded session of an AI agent as a timeline of steps.
 
 stepline [PATH…] [--session ID] [--step N]     open the window
-stepline sessions SOURCE [--json]              the sessions a source holds
+stepline sessions SOURCE [--hidden] [--json]   the sessions a source holds
 stepline steps    SOURCE [--json]              its steps
 stepline show     SOURCE --step N [--json]     the events of one step
 stepline fork     SOURCE --step N [--before] [--out PATH] [--json]
@@ -58,8 +60,8 @@ stepline replay   SOURCE [--from N] [--to M] [--json] [--prompt FILE] [--against
                                                play back what was recorded; runs nothing
 stepline check    SOURCE [--json]              every record accounted for
 
-SOURCE is a file, a folder, or - for standard input. --session ID chooses one where a source
-holds several. Exit status: 0 done, 1 refused or diverged, 2 wrong usage, 3 cannot be read.
+SOURCE is a file, several files that belong together, a folder, or - for standard input.
+--session ID chooses one where a source holds several. Exit status: 0 done, 1 refused or diverged, 2 wrong usage, 3 cannot be read.
 ",
         version = env!("CARGO_PKG_VERSION")
     )
@@ -69,7 +71,8 @@ holds several. Exit status: 0 done, 1 refused or diverged, 2 wrong usage, 3 cann
 fn allowed(command: Option<CommandName>) -> &'static [&'static str] {
     match command {
         None => &["session", "step", "screenshot", "size", "theme"],
-        Some(CommandName::Sessions | CommandName::Steps | CommandName::Check) => &["session", "json"],
+        Some(CommandName::Sessions) => &["session", "json", "hidden"],
+        Some(CommandName::Steps | CommandName::Check) => &["session", "json"],
         Some(CommandName::Show) => &["session", "json", "step"],
         Some(CommandName::Fork) => &["session", "json", "step", "before", "out"],
         Some(CommandName::Revert) => &["session", "json", "step", "preview", "yes"],
@@ -102,6 +105,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             Long("session") => options.session = Some(parser.value().and_then(|value| value.string()).map_err(usage)?),
             Long("step") => options.step = Some(parser.value().and_then(|value| value.parse()).map_err(usage)?),
             Long("json") => options.json = true,
+            Long("hidden") => options.hidden = true,
             Long("before") => options.before = true,
             Long("out") => options.out = Some(parser.value().map_err(usage)?.into()),
             Long("preview") => options.preview = true,
@@ -128,7 +132,15 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
 }
 
 impl Options {
-    /// The one source or receipt of a command.
+    /// The source of a command: one path or several.
+    pub fn source(&self) -> Result<&[PathBuf], CliError> {
+        match self.paths.as_slice() {
+            [] => Err(CliError::Usage("SOURCE is missing; see stepline --help".to_owned())),
+            paths => Ok(paths),
+        }
+    }
+
+    /// The one receipt of a command.
     pub fn only_path(&self, what: &str) -> Result<&PathBuf, CliError> {
         match self.paths.as_slice() {
             [path] => Ok(path),
@@ -172,7 +184,7 @@ mod tests {
         let Err(CliError::Usage(sentence)) = parsed("diff a b") else { panic!("refused") };
         assert_eq!(sentence, "diff is not in this version; see stepline --help");
         let Ok(Invocation::Command(_, options)) = parsed("steps") else { panic!("parsed") };
-        let Err(CliError::Usage(sentence)) = options.only_path("SOURCE") else { panic!("refused") };
+        let Err(CliError::Usage(sentence)) = options.source() else { panic!("refused") };
         assert_eq!(sentence, "SOURCE is missing; see stepline --help");
     }
 }

@@ -46,6 +46,17 @@ impl CliError {
         }
     }
 
+    /// The same with one path under another name.
+    fn naming(self, path: &str, name: &str) -> Self {
+        let named = |sentence: String| sentence.replace(path, name);
+        match self {
+            Self::Refused(sentence) => Self::Refused(named(sentence)),
+            Self::Usage(sentence) => Self::Usage(named(sentence)),
+            Self::Unreadable(sentence) => Self::Unreadable(named(sentence)),
+            other => other,
+        }
+    }
+
     /// The line for standard error, if there is one to write.
     pub fn sentence(&self) -> Option<String> {
         match self {

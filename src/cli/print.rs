@@ -5,6 +5,7 @@ use std::io::Write;
 use serde_json::Value;
 
 use super::CliError;
+use crate::formats::Listed;
 use crate::model::{Problem, Session, Step, clock};
 use crate::workspace::text::visible;
 use crate::workspace::words;
@@ -32,6 +33,15 @@ pub fn session_line(session: &Session) -> String {
     let steps = words::count(session.steps.len() as u64, "step", "steps");
     let title = harmless(session.title.as_deref().unwrap_or("(no title)"));
     format!("{}  {:>9}  {at:<16}  {}  {title}", harmless(&session.id), steps, session.format.as_str())
+}
+
+/// The same for a session that was not read: `id  running  2026-11-30 17:00  title`.
+pub fn listed_line(listed: &Listed) -> String {
+    let at = listed.ended_at.map_or_else(|| "–".to_owned(), |at| clock(at, "%Y-%m-%d %H:%M"));
+    let status = harmless(listed.status.as_deref().unwrap_or("not read"));
+    let title = harmless(listed.title.as_deref().unwrap_or("(no title)"));
+    let id = harmless(listed.id.as_deref().unwrap_or("–"));
+    format!("{id}  {status:>9}  {at:<16}  {}  {title}", listed.format.as_str())
 }
 
 /// `  4  question  14:22:08  Which storage? -> SQLite  [approved, fallback]`.

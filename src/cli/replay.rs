@@ -62,7 +62,7 @@ fn divergences(options: &Options, recording: &dyn Recording, from: u32, to: u32)
         found.extend(compare_prompt(recording, from, &read_prompt(path)?).map_err(unreadable)?);
     }
     if let Some(path) = &options.against {
-        let other = source::open_path(path, None)?;
+        let other = source::open_paths(std::slice::from_ref(path), None)?;
         found.extend(compare(recording, &*other.recording, from, to).map_err(unreadable)?);
     }
     found.sort_by_key(|divergence| divergence.turn);

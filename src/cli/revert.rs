@@ -1,12 +1,13 @@
 //! `stepline revert` and `stepline undo`.
 
 use std::io::Write;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::fork::refused;
 use super::{CliError, Options, print, shapes, show, source};
-use crate::actions::{ActionError, RevertPlan, apply_revert, plan_revert, undo_revert};
+use crate::actions::{ActionError, RevertDone, RevertPlan, apply_revert, plan_revert, undo_revert};
 use crate::formats::{Recording, Refusal};
 use crate::store::{Watch, now};
 use crate::workspace::words;
@@ -44,19 +45,49 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
     if opened.is_from_input() {
         return Err(CliError::Refused("standard input cannot be reverted; name the file".to_owned()));
     }
-    let done = apply_revert(&plan, now(), Watch::none()).map_err(refused)?;
-    if options.json {
-        let mut shape = shapes::revert(&plan);
-        if let Some(fields) = shape.as_object_mut() {
-            fields.insert("receipt".to_owned(), Value::from(done.receipt_path.to_string_lossy()));
-            fields.insert("backup".to_owned(), Value::from(done.receipt.backup.to_string_lossy()));
-            fields.insert("path".to_owned(), Value::from(done.receipt.path.to_string_lossy()));
+    match apply_revert(&plan, now(), Watch::none()).map_err(refused)? {
+        RevertDone::Cut { receipt, receipt_path } => {
+            let written = Written { path: &receipt.path, receipt: Some(&receipt_path), backup: Some(&receipt.backup) };
+            if options.json {
+                return print::json(out, &written.shape(&plan));
+            }
+            writeln!(out, "{}: {}", plan.title(recording.session()), receipt.path.display())?;
+            writeln!(out, "take it back with: stepline undo {}", receipt_path.display())?;
         }
-        return print::json(out, &shape);
+        RevertDone::Export(receipt) => {
+            if options.json {
+                return print::json(out, &Written { path: &receipt.path, receipt: None, backup: None }.shape(&plan));
+            }
+            writeln!(
+                out,
+                "{}; what stays is written, the original is as it was: {}",
+                plan.title(recording.session()),
+                receipt.path.display()
+            )?;
+        }
     }
-    writeln!(out, "{}: {}", plan.title(recording.session()), done.receipt.path.display())?;
-    writeln!(out, "take it back with: stepline undo {}", done.receipt_path.display())?;
     Ok(())
+}
+
+/// The files that a revert wrote.
+struct Written<'a> {
+    path: &'a Path,
+    /// Both are `None` where the original was not touched: there is nothing to take back.
+    receipt: Option<&'a Path>,
+    backup: Option<&'a Path>,
+}
+
+impl Written<'_> {
+    fn shape(&self, plan: &RevertPlan) -> Value {
+        let mut shape = shapes::revert(plan);
+        if let Some(fields) = shape.as_object_mut() {
+            let text = |path: Option<&Path>| path.map_or(Value::Null, |path| Value::from(path.to_string_lossy()));
+            fields.insert("receipt".to_owned(), text(self.receipt));
+            fields.insert("backup".to_owned(), text(self.backup));
+            fields.insert("path".to_owned(), text(Some(self.path)));
+        }
+        shape
+    }
 }
 
 pub fn run_undo(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
@@ -115,8 +146,17 @@ fn write_preview(recording: &dyn Recording, plan: &RevertPlan, out: &mut dyn Wri
         let path = print::harmless(&action.path);
         writeln!(out, "not taken back in the workspace, to do by hand: {} {path}", shapes::file_action(action.kind))?;
     }
+    for path in &dropped.conflicts {
+        writeln!(out, "changed since the agent wrote it: {}", print::harmless(path))?;
+    }
     for (tool, description) in &dropped.irreversible {
         writeln!(out, "cannot be taken back: {}: {}", print::harmless(tool), print::harmless(description))?;
+    }
+    if let Some(runs) = dropped.cancelled_runs.filter(|runs| *runs > 0) {
+        writeln!(out, "calls off {}", words::count(runs, "run that waits", "runs that wait"))?;
+    }
+    if let Some(estimate) = &plan.revert.estimate {
+        writeln!(out, "{}", print::harmless(estimate))?;
     }
     for warning in &plan.revert.warnings {
         writeln!(out, "note: {}", print::harmless(warning))?;

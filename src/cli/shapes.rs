@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::actions::{ForkReceipt, RevertPlan};
-use crate::formats::{Body, FileActionKind};
+use crate::formats::{Body, FileActionKind, Listed};
 use crate::model::{Event, Session, Step};
 
 /// `session`.
@@ -22,10 +22,37 @@ pub fn session(session: &Session) -> Value {
         "nodes": session.nodes,
         "branches": session.branches.len(),
         "parent": session.parent,
+        "relatives": session.relatives,
         "usage": session.usage,
         "steps": session.steps.len(),
         "capabilities": session.capabilities,
         "subagents": session.subagents.len(),
+    })
+}
+
+/// `session`, of one that was not read: what only reading tells is null.
+pub fn listed(listed: &Listed) -> Value {
+    json!({
+        "id": listed.id,
+        "title": listed.title,
+        "format": listed.format,
+        "source": listed.reference.path().to_string_lossy(),
+        "agent": { "name": listed.format.system(), "version": null },
+        "model": listed.model,
+        "cwd": listed.cwd,
+        "startedAt": listed.started_at,
+        "endedAt": listed.ended_at,
+        "head": null,
+        "nodes": null,
+        "branches": null,
+        "parent": null,
+        "relatives": null,
+        "usage": null,
+        "steps": null,
+        "capabilities": null,
+        "subagents": null,
+        "status": listed.status,
+        "hidden": listed.is_hidden,
     })
 }
 
@@ -102,17 +129,21 @@ pub fn revert(plan: &RevertPlan) -> Value {
             "messages": dropped.messages,
             "runs": plan.dropped_runs,
             "events": plan.dropped_events,
+            "cancelledRuns": dropped.cancelled_runs,
+            "consoleRows": dropped.console_rows,
         },
         "cancelledApprovals": dropped.pending_approvals.iter()
             .map(|(tool, call)| json!({ "tool": tool, "toolCallId": call })).collect::<Vec<_>>(),
         "prefillText": plan.revert.prefill,
+        "prefillOccurredAt": plan.revert.prefill_at,
         "fileActions": dropped.file_actions.iter()
             .map(|action| json!({ "path": action.path, "kind": file_action(action.kind) })).collect::<Vec<_>>(),
-        // Files of the workspace are never opened, so whether they changed since cannot be told.
-        "conflicts": [],
+        "conflicts": dropped.conflicts.iter().map(|path| json!({ "path": path })).collect::<Vec<_>>(),
         "irreversible": dropped.irreversible.iter()
             .map(|(tool, description)| json!({ "tool": tool, "description": description })).collect::<Vec<_>>(),
         "wouldRefuse": plan.would_refuse,
+        "estimate": plan.revert.estimate,
+        "rewind": plan.revert.rewind,
         "warnings": plan.revert.warnings,
     })
 }

@@ -1,11 +1,11 @@
-//! From what was named to the session that is meant: a file, a folder with several, standard input.
+//! From what was named to the session that is meant: a file, a folder or several files, standard input.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{CliError, Options, print};
-use crate::formats::{self, OpenError, Patient, Recording};
+use crate::formats::{self, Listed, OpenError, Patient, Recording, SessionRef};
 
 /// Standard input is read up to this many bytes.
 const MAX_INPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
@@ -26,98 +26,116 @@ impl Opened {
 
 /// Opens the session that the options name.
 pub fn open(options: &Options) -> Result<Opened, CliError> {
-    open_path(options.only_path("SOURCE")?, options.session.as_deref())
+    open_paths(options.source()?, options.session.as_deref())
 }
 
-/// Opens the session of `source`, by its id or its file's name where it holds several.
-pub fn open_path(source: &Path, session: Option<&str>) -> Result<Opened, CliError> {
-    if source.is_dir() {
-        return Ok(Opened { recording: only_session_of(source, session)?, spool: None });
-    }
-    let spool = if is_input(source) { Some(spool_input()?) } else { None };
-    let path = spool.as_ref().map_or(source, |spool| spool.path());
-    let recording = formats::open(path, &Patient).map_err(|error| match &spool {
+/// Opens the session of what was named, by its id or its file's name where that holds several.
+pub fn open_paths(paths: &[PathBuf], session: Option<&str>) -> Result<Opened, CliError> {
+    let (paths, spool) = match paths {
+        [input] if is_input(input) => {
+            let spool = spool_input()?;
+            (vec![spool.path().to_owned()], Some(spool))
+        }
+        paths => (paths.to_vec(), None),
+    };
+    let recording = only_session(&paths, session).map_err(|error| match &spool {
         // The copy of standard input is nothing that its user knows of.
-        Some(spool) => CliError::Unreadable(error.to_string().replace(&*spool.path().to_string_lossy(), "-")),
-        None => CliError::Unreadable(error.to_string()),
+        Some(spool) => error.naming(&spool.path().to_string_lossy(), "-"),
+        None => error,
     })?;
-    if let Some(wanted) = session
-        && !is_named(&*recording, source, wanted)
-    {
-        let has = &recording.session().id;
-        return Err(CliError::Usage(format!("no session {wanted}, only {has}: {}", source.display())));
-    }
     Ok(Opened { recording, spool })
 }
 
-fn only_session_of(folder: &Path, session: Option<&str>) -> Result<Arc<dyn Recording>, CliError> {
-    let mut only = None;
-    let mut list = Vec::new();
-    for_each_session(folder, session, &mut |recording| {
-        let session = recording.session();
-        let name = session.source.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        list.push(format!("{}  {name}", print::session_line(session)));
-        // One at a time is held: a folder may have thousands.
-        only = Some(recording);
-        Ok(())
-    })?;
-    let folder = folder.display();
-    match (only, list.as_slice(), session) {
-        (Some(recording), [_], _) => Ok(recording),
-        (None, ..) => Err(CliError::Usage(format!("no session {}: {folder}", session.unwrap_or_default()))),
-        _ => {
-            let list = list.join("\n");
+fn only_session(paths: &[PathBuf], wanted: Option<&str>) -> Result<Arc<dyn Recording>, CliError> {
+    // The most usual case by far needs no list.
+    if let ([path], None) = (paths, wanted)
+        && !path.is_dir()
+    {
+        match formats::open(path, &Patient) {
+            Err(OpenError::Several { .. }) => {}
+            result => return result.map_err(unreadable),
+        }
+    }
+    let sessions = sessions_of(paths)?;
+    let all = sessions.len();
+    let mut found = Vec::new();
+    let mut only_id = None;
+    for listed in sessions {
+        match wanted {
+            None if listed.is_hidden => {}
+            None => found.push(listed),
+            Some(wanted) if listed.is_named(wanted) => found.push(listed),
+            // Only reading tells what it is called. One at a time is held: a folder may have thousands.
+            Some(wanted) if listed.id.is_none() => match formats::open_session(&listed.reference, &Patient) {
+                Ok(recording) if recording.session().id == wanted => found.push(listed),
+                Ok(recording) => only_id = Some(recording.session().id.clone()),
+                Err(error) => complain(&error),
+            },
+            Some(_) => only_id = listed.id,
+        }
+    }
+    let path = paths.first().map_or(Path::new(""), PathBuf::as_path).display();
+    match (found.as_slice(), wanted, only_id) {
+        ([one], ..) => formats::open_session(&one.reference, &Patient).map_err(unreadable),
+        ([], Some(wanted), Some(has)) if all == 1 => {
+            Err(CliError::Usage(format!("no session {wanted}, only {has}: {path}")))
+        }
+        ([], Some(wanted), _) => Err(CliError::Usage(format!("no session {wanted}: {path}"))),
+        ([], None, _) => {
+            Err(CliError::Unreadable(format!("all its sessions are hidden ones; name one with --session ID: {path}")))
+        }
+        (several, ..) => {
+            let list: Vec<String> = several.iter().map(line_of).collect();
             let sentence = "several sessions; choose one with --session ID (its id, or its file's name)";
-            Err(CliError::Usage(format!("{sentence}:\n{list}\n{folder}")))
+            Err(CliError::Usage(format!("{sentence}:\n{}\n{path}", list.join("\n"))))
         }
     }
 }
 
-/// Hands the sessions of a source to `visit`, one after the other; those with another id or file name than `session`
-/// are passed over.
-pub fn for_each_session(
-    source: &Path,
-    session: Option<&str>,
-    visit: &mut dyn FnMut(Arc<dyn Recording>) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    if !source.is_dir() {
-        return visit(open_path(source, session)?.recording);
+/// The line of a session in a list to choose from.
+fn line_of(listed: &Listed) -> String {
+    let name = listed.reference.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if listed.id.is_some() {
+        return print::listed_line(listed);
     }
-    let mut any = false;
-    let mut visit = |recording| {
-        any = true;
-        visit(recording)
-    };
-    let formats::FolderFiles { files, is_cut } = formats::files_below(source);
-    if is_cut {
-        eprintln!("stepline: only the first {} files are looked at: {}", files.len(), source.display());
+    match formats::open_session(&listed.reference, &Patient) {
+        Ok(recording) => format!("{}  {name}", print::session_line(recording.session())),
+        Err(error) => format!("{name}  {error}"),
     }
-    for file in files {
-        match formats::open(&file, &Patient) {
-            Ok(recording) if session.is_none_or(|wanted| is_named(&*recording, &file, wanted)) => visit(recording)?,
-            // Files of other kinds lie about in such folders.
-            Ok(_) | Err(OpenError::Unknown { .. } | OpenError::Empty { .. }) => {}
-            Err(error) => eprintln!("stepline: {}", print::harmless(&error.to_string())),
+}
+
+/// The sessions of what was named, newest first; what could not be looked into is told on standard error.
+pub fn sessions_of(paths: &[PathBuf]) -> Result<Vec<Listed>, CliError> {
+    let source = formats::sessions_of(paths, &Patient).map_err(unreadable)?;
+    let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
+    if source.is_cut {
+        eprintln!("stepline: there are too many files, not all of them are looked at: {}", path.display());
+    }
+    source.unread.iter().for_each(complain);
+    if source.sessions.is_empty() {
+        // A folder that may not be looked into seems empty; it is not the same.
+        if path.is_dir() {
+            std::fs::read_dir(path).map_err(|error| CliError::Unreadable(format!("{error}: {}", path.display())))?;
         }
+        return Err(CliError::Unreadable(formats::nothing_in(path).to_string()));
     }
-    if any || session.is_some() {
-        return Ok(());
-    }
-    // A folder that may not be looked into seems empty; it is not the same.
-    std::fs::read_dir(source).map_err(|error| CliError::Unreadable(format!("{error}: {}", source.display())))?;
-    let looked_for = "no sessions found: looked for Claude Code transcripts and Outpost journals";
-    Err(CliError::Unreadable(format!("{looked_for}: {}", source.display())))
+    Ok(source.sessions)
 }
 
-/// Forks of a journal keep its id: a file's name, with or without its ending, names a session too.
-fn is_named(recording: &dyn Recording, file: &Path, wanted: &str) -> bool {
-    recording.session().id == wanted
-        || [file.file_name(), file.file_stem()].into_iter().flatten().any(|name| name == wanted)
+pub fn unreadable(error: OpenError) -> CliError {
+    CliError::Unreadable(error.to_string())
 }
 
-/// The files among `paths`, and in the folders among them, that hold the session with this id.
-pub fn find_session(paths: &[PathBuf], session: &str) -> Result<Vec<PathBuf>, CliError> {
-    paths.iter().map(|path| Ok(open_path(path, Some(session))?.recording.session().source.clone())).collect()
+pub fn complain(error: &OpenError) {
+    eprintln!("stepline: {}", print::harmless(&error.to_string()));
+}
+
+/// What `paths` and `session` name, for the window to open.
+pub fn find_session(paths: &[PathBuf], session: &str) -> Result<SessionRef, CliError> {
+    let opened = open_paths(paths, Some(session))?;
+    let id = &opened.recording.session().id;
+    let listed = sessions_of(paths)?.into_iter().find(|listed| listed.is_named(session) || listed.is_named(id));
+    Ok(listed.map_or_else(|| SessionRef::file(&opened.recording.session().source), |listed| listed.reference))
 }
 
 /// Whether `path` stands for standard input.

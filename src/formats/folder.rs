@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::{REGISTRY, detect};
+
 /// How deep a folder is searched, and how many files are taken.
 const MAX_DEPTH: usize = 4;
 const MAX_FILES: usize = 10_000;
 
 /// Endings that session files have; what is in them is told by their content.
-const ENDINGS: [&str; 3] = ["json", "jsonl", "ndjson"];
+const ENDINGS: [&str; 7] = ["json", "jsonl", "ndjson", "sse", "db", "vscdb", "object"];
 
 /// Folders that never hold sessions of their own: a subagent's file belongs to its session.
 const LEFT_OUT: [&str; 4] = ["subagents", "tool-results", "node_modules", ".git"];
@@ -22,7 +24,7 @@ pub struct FolderFiles {
     pub is_cut: bool,
 }
 
-/// Files below `folder` that may hold sessions. Symbolic links are not followed.
+/// Files below `folder` that may hold sessions, and folders that count as one. Symbolic links are not followed.
 pub fn files_below(folder: &Path) -> FolderFiles {
     files_up_to(folder, MAX_FILES)
 }
@@ -45,7 +47,9 @@ fn collect(folder: &Path, depth: usize, limit: usize, files: &mut Vec<PathBuf>) 
         let Ok(kind) = entry.file_type() else { continue };
         let path = entry.path();
         let name = entry.file_name().to_string_lossy().into_owned();
-        if kind.is_dir() && depth > 0 && !LEFT_OUT.contains(&name.as_str()) {
+        if kind.is_dir() && detect::folder_format(REGISTRY, &path).is_some() {
+            files.push(path);
+        } else if kind.is_dir() && depth > 0 && !LEFT_OUT.contains(&name.as_str()) {
             collect(&path, depth - 1, limit, files);
         } else if kind.is_file() && may_hold_a_session(&path, &name) {
             files.push(path);

@@ -10,6 +10,7 @@ mod labels;
 mod lenient;
 mod progress;
 mod record;
+mod source;
 
 mod claude;
 mod outpost;
@@ -19,11 +20,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::{Event, FormatName, Locator, Place, Problem, ProblemKind, Session};
-use crate::store::{Cancelled, ReadError, Rewrite, SourceFile, Span, Watch};
+use crate::model::{Event, FormatName, Locator, Place, Problem, ProblemKind, Session, Timestamp};
+use crate::store::{Cancelled, ReadError, Rewrite, SourceFile, Watch};
 use detect::Sample;
 
-pub use folder::{FolderFiles, files_below};
+use folder::files_below;
+pub use source::{Family, Listed, Part, SessionRef, Source, nothing_in, open_session, sessions_of};
 
 /// All formats that can be opened, most specific first.
 pub static REGISTRY: &[Format] = &[outpost::FORMAT, claude::FORMAT];
@@ -37,8 +39,15 @@ pub struct Format {
     pub recognise: fn(&Sample) -> u32,
     /// The start of the first prompt within a sample, as one line.
     pub first_prompt: fn(&Sample) -> Option<String>,
-    /// Reads a file that it recognised.
-    pub open: Open,
+    pub read: Reading,
+}
+
+/// How files of a format become sessions.
+pub enum Reading {
+    /// Each file is a session.
+    Alone(Open),
+    /// The files of the family that were opened together hold sessions together.
+    Together(&'static Family),
 }
 
 /// Reads a file; `observer` hears how far it is and can call it off.
@@ -78,8 +87,11 @@ pub trait Recording: Send + Sync {
     /// The files it was read from; `Place::file` counts in this order.
     fn files(&self) -> &[Arc<SourceFile>];
 
-    /// Where a record lies.
-    fn span(&self, place: Place) -> Option<Span>;
+    /// Where a record lies, as a person finds it again.
+    fn origin(&self, place: Place) -> Option<Origin>;
+
+    /// The record behind a place as it stands in its file, or the start of a huge one with a note about the rest.
+    fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError>;
 
     /// The text behind an event, read from the file now.
     fn body(&self, event: &Event) -> Result<Body, ReadError>;
@@ -106,19 +118,14 @@ pub trait Recording: Send + Sync {
     fn revert(&self, step_number: u32, watch: Watch<'_>) -> Result<Revert, Refusal>;
 }
 
-/// The record behind a place, as bytes of the file. Of a huge one only the start, with a note about the rest after it:
-/// with that it is no JSON any more, and is shown as it stands.
-pub fn raw_record(recording: &dyn Recording, place: Place) -> Result<Vec<u8>, ReadError> {
-    let files = recording.files();
-    let (Some(span), Some(file)) = (recording.span(place), files.get(usize::from(place.file))) else {
-        return Ok(Vec::new());
-    };
-    let (mut bytes, more) = record::start(file, span)?;
-    if let Some(more) = more {
-        bytes.push(b'\n');
-        bytes.extend_from_slice(more.as_bytes());
-    }
-    Ok(bytes)
+/// Where a record lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    pub path: PathBuf,
+    /// In the file's own counting.
+    pub locator: Locator,
+    /// In bytes from the start of the file; `None` where records have no such place.
+    pub offset: Option<u64>,
 }
 
 /// The text behind an event.
@@ -160,13 +167,39 @@ pub struct Fork {
 /// A revert, ready to be written, and what it would drop.
 #[derive(Clone, Debug)]
 pub struct Revert {
-    pub rewrite: Rewrite,
+    pub effect: Effect,
     /// How many steps stay.
     pub keeps_steps: u32,
     pub dropped: Dropped,
     /// The dropped prompt, so that it can be sent again; `None` for a question.
     pub prefill: Option<String>,
+    /// When the dropped prompt was sent.
+    pub prefill_at: Option<Timestamp>,
+    /// Whose word counts more than this preview, in one sentence: `Stepline's estimate; Devin's own preview wins`.
+    pub estimate: Option<String>,
+    /// What the system's own server would answer to such a revert, in its shape, as far as it can be reckoned here.
+    pub rewind: Option<Value>,
     pub warnings: Vec<String>,
+}
+
+#[cfg(test)]
+impl Revert {
+    /// The file as it would be cut, for tests of formats that cut files.
+    fn rewrite(&self) -> &Rewrite {
+        let Effect::Cut(rewrite) = &self.effect else { panic!("nothing is cut") };
+        rewrite
+    }
+}
+
+/// What doing a revert would write.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// The file itself, cut; the old one stays beside it as a backup.
+    Cut(Rewrite),
+    /// A new file with what stays; the original is not touched.
+    Export(Box<Fork>),
+    /// Nothing: the sentence says who can do it.
+    Preview(String),
 }
 
 /// What a revert takes out of the session.
@@ -179,6 +212,14 @@ pub struct Dropped {
     pub irreversible: Vec<(String, String)>,
     /// Calls that still waited for an approval, as `(tool, call id)`.
     pub pending_approvals: Vec<(String, Option<String>)>,
+    /// Files of the workspace that are no longer as the agent left them.
+    pub conflicts: Vec<String>,
+    /// Runs that go, where the format counts them itself and not by turns with events.
+    pub runs: Option<u64>,
+    /// Of those, the ones that wait and are called off.
+    pub cancelled_runs: Option<u64>,
+    /// Rows that go from the transcript that people see, where that is another one than the agent's.
+    pub console_rows: Option<u64>,
 }
 
 /// What would have to happen to a file of the workspace to take a dropped edit back.
@@ -231,19 +272,19 @@ pub enum OpenError {
     Unknown { explanation: String, path: PathBuf },
     #[error("{reason}: {path}")]
     Empty { reason: String, path: PathBuf },
+    #[error("several sessions; choose one: {path}")]
+    Several { path: PathBuf },
+    #[error("no session {wanted}: {path}")]
+    NoSession { wanted: String, path: PathBuf },
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Opens a file by its content.
+/// Opens the one session of a file, by its content.
 pub fn open(path: &Path, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
-    let source = Arc::new(SourceFile::open(path)?);
-    let sample = Sample::take(&source)?;
-    let format = detect::choose(REGISTRY, &sample)
-        .map_err(|explanation| OpenError::Unknown { explanation, path: path.to_owned() })?;
-    (format.open)(source, &sample, observer)
+    open_session(&SessionRef::file(path), observer)
 }
 
 /// A notice for the reading report of a file that holds records of other formats too; nearly no file does.
@@ -264,10 +305,4 @@ pub fn first_prompt(path: &Path) -> Option<String> {
     let sample = Sample::take(&source).ok()?;
     let format = detect::choose(REGISTRY, &sample).ok()?;
     (format.first_prompt)(&sample)
-}
-
-/// Whether a file is, by its first bytes, one that can be opened.
-pub fn recognises(path: &Path) -> bool {
-    let sample = SourceFile::open(path).and_then(|source| Sample::take(&source));
-    sample.is_ok_and(|sample| detect::choose(REGISTRY, &sample).is_ok())
 }

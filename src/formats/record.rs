@@ -15,6 +15,16 @@ pub fn start(file: &SourceFile, span: Span) -> Result<(Vec<u8>, Option<String>),
     Ok((bytes, (more > 0).then(|| format!("… {at_least}{more} bytes more"))))
 }
 
+/// The record's bytes; a note about the rest on a line of its own after those of a huge one, which is no JSON then.
+pub fn raw(file: &SourceFile, span: Span) -> Result<Vec<u8>, ReadError> {
+    let (mut bytes, more) = start(file, span)?;
+    if let Some(more) = more {
+        bytes.push(b'\n');
+        bytes.extend_from_slice(more.as_bytes());
+    }
+    Ok(bytes)
+}
+
 /// The same as text, the note on a line of its own.
 pub fn start_text(file: &SourceFile, span: Span) -> Result<String, ReadError> {
     let (bytes, more) = start(file, span)?;

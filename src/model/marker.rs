@@ -61,6 +61,9 @@ pub enum Fact {
         reason: Option<String>,
         /// From the call to the decision; only where a person was waited for.
         waited_ms: Option<i64>,
+        /// What whoever decides was told; empty where the call itself is all there is.
+        #[serde(flatten)]
+        asked: Asked,
     },
     Fallback {
         from: Option<String>,
@@ -104,6 +107,18 @@ pub enum Fact {
         name: Option<String>,
         status: SubagentStatus,
     },
+}
+
+/// How an approval was asked for, where that is more than a call that waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// What whoever decides was shown.
+    pub prompt: Option<String>,
+    /// Who may decide; empty where the file names nobody.
+    pub actors: Vec<String>,
+    /// How a signed decision was verified: `key k1, 2026-02-03T10:00:00Z`.
+    pub verification: Option<String>,
 }
 
 impl Fact {

@@ -14,9 +14,9 @@ mod usage;
 
 pub use event::{Event, EventKind, Place, Tool, ToolState};
 pub use line::{one_line, start_line, summarise};
-pub use marker::{Commit, Decision, Evidence, Fact, Marker, MarkerKind, QuestionState, SubagentStatus};
+pub use marker::{Asked, Commit, Decision, Evidence, Fact, Marker, MarkerKind, QuestionState, SubagentStatus};
 pub use report::{Locator, MAX_PROBLEMS, Problem, ProblemKind, Records, Report};
-pub use session::{Agent, Branch, Capability, FormatName, NodeId, Parent, Session, Subagent, TitleSource};
+pub use session::{Agent, Branch, Capability, FormatName, NodeId, Parent, Relative, Session, Subagent, TitleSource};
 pub use step::{Outcome, Step, StepKind};
 pub use time::{Timestamp, clock, duration_words};
 pub use usage::Usage;

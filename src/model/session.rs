@@ -30,6 +30,8 @@ pub struct Session {
     pub branches: Vec<Branch>,
     /// The session this one was forked from.
     pub parent: Option<Parent>,
+    /// Other sessions of the source that share nodes with this one, where the format does not say which came from which.
+    pub relatives: Vec<Relative>,
     /// Everything the source records, abandoned branches and subagents included: it was all paid for.
     pub usage: Usage,
     pub steps: Vec<Step>,
@@ -68,18 +70,50 @@ pub enum TitleSource {
 }
 
 /// The names of formats, as the command line prints them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FormatName {
     OutpostJournal,
+    OutpostObservations,
+    OutpostStorage,
+    OutpostLegacyLog,
+    OutpostCheckpoint,
+    OutpostTranscript,
+    OutpostRun,
+    DevinCli,
+    DevinDesktop,
+    FruxonMessages,
+    FruxonTranscript,
+    FruxonTrace,
+    FruxonRecord,
+    FruxonStream,
+    FruxonApprovals,
     ClaudeCode,
+    Atif,
+    Acp,
 }
 
 impl FormatName {
+    /// The name in the JSON of the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OutpostJournal => "outpost-journal",
+            Self::OutpostObservations => "outpost-observations",
+            Self::OutpostStorage => "outpost-storage",
+            Self::OutpostLegacyLog => "outpost-legacy-log",
+            Self::OutpostCheckpoint => "outpost-checkpoint",
+            Self::OutpostTranscript => "outpost-transcript",
+            Self::OutpostRun => "outpost-run",
+            Self::DevinCli => "devin-cli",
+            Self::DevinDesktop => "devin-desktop",
+            Self::FruxonMessages => "fruxon-messages",
+            Self::FruxonTranscript => "fruxon-transcript",
+            Self::FruxonTrace => "fruxon-trace",
+            Self::FruxonRecord => "fruxon-record",
+            Self::FruxonStream => "fruxon-stream",
+            Self::FruxonApprovals => "fruxon-approvals",
             Self::ClaudeCode => "claude-code",
+            Self::Atif => "atif",
+            Self::Acp => "acp",
         }
     }
 
@@ -87,8 +121,53 @@ impl FormatName {
     pub fn title(self) -> &'static str {
         match self {
             Self::OutpostJournal => "Outpost journal",
+            Self::OutpostObservations => "Outpost observation log",
+            Self::OutpostStorage => "Outpost storage",
+            Self::OutpostLegacyLog => "Outpost legacy log",
+            Self::OutpostCheckpoint => "Outpost checkpoint",
+            Self::OutpostTranscript => "Outpost transcript",
+            Self::OutpostRun => "Outpost run",
+            Self::DevinCli => "Devin",
+            Self::DevinDesktop => "Devin Desktop",
+            Self::FruxonMessages => "Fruxon session",
+            Self::FruxonTranscript => "Fruxon transcript",
+            Self::FruxonTrace => "Fruxon trace",
+            Self::FruxonRecord => "Fruxon run",
+            Self::FruxonStream => "Fruxon stream",
+            Self::FruxonApprovals => "Fruxon approvals",
             Self::ClaudeCode => "Claude Code",
+            Self::Atif => "ATIF trajectory",
+            Self::Acp => "ACP recording",
         }
+    }
+
+    /// The program or standard whose format it is.
+    pub fn system(self) -> &'static str {
+        match self {
+            Self::OutpostJournal
+            | Self::OutpostObservations
+            | Self::OutpostStorage
+            | Self::OutpostLegacyLog
+            | Self::OutpostCheckpoint
+            | Self::OutpostTranscript
+            | Self::OutpostRun => "Outpost",
+            Self::DevinCli | Self::DevinDesktop => "Devin",
+            Self::FruxonMessages
+            | Self::FruxonTranscript
+            | Self::FruxonTrace
+            | Self::FruxonRecord
+            | Self::FruxonStream
+            | Self::FruxonApprovals => "Fruxon",
+            Self::ClaudeCode => "Claude Code",
+            Self::Atif => "ATIF",
+            Self::Acp => "the Agent Client Protocol",
+        }
+    }
+}
+
+impl Serialize for FormatName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 
@@ -141,6 +220,20 @@ pub struct Branch {
 pub struct Parent {
     pub session_id: String,
     pub step_number: Option<u32>,
+}
+
+/// A session that shares its first nodes with another one of the same source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Relative {
+    pub session_id: String,
+    pub title: Option<String>,
+    /// The last node that both have.
+    pub shared_to: Option<NodeId>,
+    /// The last step of this session that the other one has whole.
+    pub step_number: Option<u32>,
+    /// It is the younger one: it was forked from this session.
+    pub is_fork: bool,
 }
 
 /// An agent that a tool call started, with its own chain of events.

@@ -15,8 +15,8 @@ use super::bodies::TextKey;
 use super::document::DocumentId;
 use super::found::FoundSession;
 use super::text::EventText;
-use crate::actions::{ForkReceipt, RevertPlan, RevertReceipt};
-use crate::formats::{Recording, raw_record};
+use crate::actions::{ForkReceipt, RevertDone, RevertPlan};
+use crate::formats::Recording;
 use crate::store::Receipt;
 
 /// Messages that may wait for the window; a job that sends more waits itself.
@@ -62,7 +62,7 @@ pub enum Message {
     },
     Reverted {
         document: DocumentId,
-        result: Result<RevertReceipt, Failure>,
+        result: Result<RevertDone, Failure>,
     },
     Undone {
         document: DocumentId,
@@ -199,7 +199,7 @@ fn read_texts(waiting: &Receiver<TextJob>, outbox: &Outbox) {
 fn read_text(job: &TextJob) -> Result<EventText, crate::store::ReadError> {
     match job.key {
         TextKey::Prompt(number) => job.recording.prompt(number).map(|text| EventText::plain(&text)),
-        TextKey::Raw(place) => raw_record(&*job.recording, place).map(|bytes| EventText::raw(&bytes)),
+        TextKey::Raw(place) => job.recording.raw(place).map(|bytes| EventText::raw(&bytes)),
         TextKey::Event(index) => match job.recording.session().events.get(index) {
             Some(event) => job.recording.body(event).map(|body| EventText::prepare(event, body)),
             None => Ok(EventText::default()),

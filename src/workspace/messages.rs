@@ -11,7 +11,7 @@ use super::jobs::{Failure, Message};
 use super::notices::Level;
 use super::player::Played;
 use super::{Dialog, Workspace};
-use crate::actions::{ForkReceipt, RevertReceipt};
+use crate::actions::{ForkReceipt, RevertDone};
 use crate::store::Receipt;
 
 impl Workspace {
@@ -208,16 +208,17 @@ impl Workspace {
         }
     }
 
-    fn reverted(&mut self, id: DocumentId, result: Result<RevertReceipt, Failure>) {
+    fn reverted(&mut self, id: DocumentId, result: Result<RevertDone, Failure>) {
         match result {
-            Ok(done) => {
-                let step = done.receipt.step_number;
+            Ok(RevertDone::Cut { receipt, receipt_path }) => {
+                let step = receipt.step_number;
                 let text =
                     format!("Step {step} and everything after it is gone from the file; Undo revert puts it back");
-                self.notice(Level::Done, text, Some(done.receipt_path.display().to_string()));
+                self.notice(Level::Done, text, Some(receipt_path.display().to_string()));
                 self.notices.newest_can_be_undone();
                 self.read_again(id);
             }
+            Ok(RevertDone::Export(receipt)) => self.forked(Ok(receipt)),
             Err(failure) => self.failed("Revert", failure),
         }
     }

@@ -170,7 +170,7 @@ impl Player {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Decision, EventKind, Fact, Marker, NodeId, Place, Timestamp};
+    use crate::model::{Asked, Decision, EventKind, Fact, Marker, NodeId, Place, Timestamp};
 
     fn event(at_ms: Option<i64>, fact: Option<Fact>) -> Event {
         Event {
@@ -195,6 +195,7 @@ mod tests {
             by: None,
             reason: None,
             waited_ms: None,
+            asked: Asked::default(),
         })
     }
 

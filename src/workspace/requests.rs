@@ -391,12 +391,9 @@ fn watched<T>(
 
 /// The session files of a folder that changed last, and how many it has in all.
 fn sessions_of_folder(folder: &Path) -> (Vec<PathBuf>, usize) {
-    let mut files = formats::files_below(folder).files;
-    files.retain(|file| formats::recognises(file));
-    files.sort_by_key(|file| std::cmp::Reverse(file.metadata().and_then(|metadata| metadata.modified()).ok()));
-    let all = files.len();
-    files.truncate(FOLDER_TABS);
-    (files, all)
+    let source = formats::sessions_of(&[folder.to_owned()], &formats::Patient).unwrap_or_default();
+    let files = source.sessions.iter().take(FOLDER_TABS).map(|listed| listed.reference.path().to_owned());
+    (files.collect(), source.sessions.len())
 }
 
 /// Opens a file for the window: progress and the part read so far go to it as they come.

@@ -129,6 +129,7 @@ pub fn time(at: Option<Timestamp>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Asked;
 
     #[test]
     fn figures_are_grouped_by_thousands() {
@@ -148,6 +149,7 @@ mod tests {
             by: Some("user".into()),
             reason: Some("keep the build".into()),
             waited_ms: Some(6_200),
+            asked: Asked::default(),
         };
         assert_eq!(marker(&Marker::recorded(approval, None)), "denied by the user · “keep the build” · waited 6.2 s");
         let fallback = Fact::Fallback {

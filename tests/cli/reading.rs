@@ -173,7 +173,7 @@ fn wrong_usage_ends_with_two() {
     for arguments in [
         vec!["show", "x.jsonl"],
         vec!["steps"],
-        vec!["steps", "a", "b"],
+        vec!["undo", "a", "b"],
         vec!["fork", "x", "--step", "many"],
         vec!["revert", "x", "--step", "1"],
         vec!["revert", "x", "--step", "1", "--yes", "--preview"],

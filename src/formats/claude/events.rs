@@ -7,7 +7,7 @@ use super::index::{Call, Flags, Index, NONE, Notified, Outcome, Piece, Record, R
 use super::question::{self, Fate};
 use super::steps::Mark;
 use crate::formats::labels::line;
-use crate::model::{Event, EventKind, Fact, Marker, Place, SubagentStatus, Timestamp, Tool, ToolState};
+use crate::model::{Asked, Event, EventKind, Fact, Marker, Place, SubagentStatus, Timestamp, Tool, ToolState};
 
 /// What is known of subagents while the events of their caller are made.
 #[derive(Clone, Debug, Default)]
@@ -218,6 +218,7 @@ impl<'a> Builder<'a> {
             by: ruling.by.clone(),
             reason: ruling.reason.clone(),
             waited_ms: if ruling.by_person() { lasted(from.record.at, result.record.at) } else { None },
+            asked: Asked::default(),
         };
         let marker = Marker::recorded(fact, result.record.at);
         self.extra(result, EventKind::Approval, ruling.reason.as_deref().unwrap_or_default(), marker, true);

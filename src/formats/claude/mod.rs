@@ -41,8 +41,11 @@ use self::index::Index;
 use self::session::{Assembled, assemble};
 use self::subagents::AgentFile;
 use super::detect::Sample;
-use super::{Body, Cut, Fork, Format, Observer, OpenError, Recording, Refusal, ReplayTurn, Revert, mixed_notice};
-use crate::model::{Event, FormatName, Place, Session, Step};
+use super::{
+    Body, Cut, Fork, Format, Observer, OpenError, Origin, Reading, Recording, Refusal, ReplayTurn, Revert, mixed_notice,
+};
+use crate::formats;
+use crate::model::{Event, FormatName, Locator, Place, Session, Step};
 use crate::store::{ReadError, SourceFile, Span, Watch};
 
 pub const FORMAT: Format = Format {
@@ -50,7 +53,7 @@ pub const FORMAT: Format = Format {
     description: "Claude Code transcript (.jsonl)",
     recognise: recognise::points,
     first_prompt: listing::first_prompt,
-    open,
+    read: Reading::Alone(open),
 };
 
 const MIB: u64 = 1024 * 1024;
@@ -136,6 +139,10 @@ impl Transcript {
         }
     }
 
+    fn span(&self, place: Place) -> Option<Span> {
+        self.index_of(place.file)?.record(place.record).map(|record| record.span)
+    }
+
     fn read(&self, place: Place) -> Result<text::Read, ReadError> {
         match (self.files.get(usize::from(place.file)), self.index_of(place.file)) {
             (Some(file), Some(index)) => text::record(file, index, place),
@@ -181,8 +188,17 @@ impl Recording for Transcript {
         Some(resume_command(session_id, path))
     }
 
-    fn span(&self, place: Place) -> Option<Span> {
-        self.index_of(place.file)?.record(place.record).map(|record| record.span)
+    fn origin(&self, place: Place) -> Option<Origin> {
+        let (file, span) = (self.files.get(usize::from(place.file))?, self.span(place)?);
+        let locator = Locator::Line(span.line.into());
+        Some(Origin { path: file.path().to_owned(), locator, offset: Some(span.offset) })
+    }
+
+    fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
+        match (self.files.get(usize::from(place.file)), self.span(place)) {
+            (Some(file), Some(span)) => formats::record::raw(file, span),
+            _ => Ok(Vec::new()),
+        }
     }
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {

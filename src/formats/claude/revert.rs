@@ -14,7 +14,7 @@ use super::keys::{self, Missing};
 use super::steps::{NOTHING_BEFORE, targets};
 use crate::formats::labels::line;
 use crate::formats::progress::Progress;
-use crate::formats::{Dropped, FileAction, FileActionKind, Refusal, Revert};
+use crate::formats::{Dropped, Effect, FileAction, FileActionKind, Refusal, Revert};
 use crate::model::{Event, EventKind, Place, StepKind, ToolState};
 use crate::store::{Piece, ReadError, Rewrite, SourceFile, Watch};
 
@@ -55,10 +55,13 @@ pub(super) fn plan(transcript: &Transcript, number: u32, watch: Watch<'_>) -> Re
         warnings.push("the slash command before it has no answer without it, and is no step any more".to_owned());
     }
     Ok(Revert {
-        rewrite: rewrite(transcript, source, &gone, moved, target_record, &mut progress)?,
+        effect: Effect::Cut(rewrite(transcript, source, &gone, moved, target_record, &mut progress)?),
         keeps_steps,
         dropped: dropped(transcript, target, &gone, &mut progress)?,
         prefill: if step.kind == StepKind::Prompt { Some(transcript.prompt_of(step)?) } else { None },
+        prefill_at: step.at.filter(|_| step.kind == StepKind::Prompt),
+        estimate: None,
+        rewind: None,
         warnings,
     })
 }

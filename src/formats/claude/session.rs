@@ -91,6 +91,7 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
             let count = u32::try_from(forked_steps.clone().count()).unwrap_or(u32::MAX);
             Some(Parent { session_id: index.text(forked)?, step_number: Some(count).filter(|count| *count > 0) })
         }),
+        relatives: Vec::new(),
         usage,
         steps,
         events: timeline.events,

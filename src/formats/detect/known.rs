@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::{Sample, Shape, agents, strangers, systems};
 use crate::formats::Format;
-use crate::model::FormatName;
 
 /// A kind of file that is known by name only.
 #[derive(Debug)]
@@ -61,7 +60,7 @@ impl Known {
     pub fn sentence(&self, registry: &[Format]) -> String {
         match self.advice {
             Some(advice) => format!("this is {}; {advice}", self.what),
-            None => format!("this is {}; this version of Stepline opens {}", self.what, openable(registry)),
+            None => format!("this is {}; this version opens those of {}", self.what, super::systems_of(registry)),
         }
     }
 }
@@ -230,6 +229,7 @@ pub(super) fn unknown(registry: &[Format], sample: &Sample) -> String {
         }
         Shape::Empty => "there is nothing in this file".to_owned(),
         Shape::Sqlite => database(&sample.path),
+        Shape::Folder => "a folder is no session".to_owned(),
         Shape::Other => match sample.records.first() {
             Some(Value::String(start)) if start.is_empty() => {
                 "not a session: the first 64 KB are blank or NUL bytes".to_owned()
@@ -238,8 +238,8 @@ pub(super) fn unknown(registry: &[Format], sample: &Sample) -> String {
             None => "not a session of a known format but a binary file".to_owned(),
         },
         Shape::Lines | Shape::Array { .. } | Shape::Document => {
-            let marks: Vec<_> = registry.iter().map(|format| marks(format.name)).collect();
-            format!("not a session of a known format: looked for {} in the first 64 KB", listed(&marks))
+            let systems = super::systems_of(registry);
+            format!("not a session of a known format: looked for records of {systems} in the first 64 KB")
         }
     }
 }
@@ -260,22 +260,8 @@ fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// What a file that can be opened is known by.
-fn marks(format: FormatName) -> &'static str {
-    match format {
-        FormatName::OutpostJournal => "Outpost journal entries (`kind` and `source`)",
-        FormatName::ClaudeCode => "Claude Code records (`uuid` and `parentUuid`)",
-    }
-}
-
-/// What can be opened: `Outpost journals and Claude Code transcripts`.
-fn openable(registry: &[Format]) -> String {
-    let plural = |format: &Format| format!("{}s", format.description.split(" (").next().unwrap_or_default());
-    let names: Vec<_> = registry.iter().map(plural).collect();
-    listed(&names)
-}
-
-fn listed<T: AsRef<str>>(items: &[T]) -> String {
+/// `a, b and c`.
+pub(super) fn listed<T: AsRef<str>>(items: &[T]) -> String {
     let items: Vec<&str> = items.iter().map(AsRef::as_ref).collect();
     match items.as_slice() {
         [] => "nothing".to_owned(),

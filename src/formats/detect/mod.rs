@@ -18,7 +18,7 @@ mod prefix;
 mod strangers;
 mod systems;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -68,6 +68,8 @@ pub enum Shape {
     Html,
     Empty,
     Other,
+    /// A folder that may count as one file, such as an object store; there are no records in its sample.
+    Folder,
 }
 
 impl Sample {
@@ -88,6 +90,11 @@ impl Sample {
             }
         }
         Ok(Self { path: source.path().to_owned(), shape, records })
+    }
+
+    /// Of a folder nothing is looked at here: a format that takes whole folders looks itself.
+    pub fn folder(path: &Path) -> Self {
+        Self { path: path.to_owned(), shape: Shape::Folder, records: Vec::new() }
     }
 
     /// How a reader should cut the file.
@@ -113,6 +120,23 @@ pub fn choose<'a>(registry: &'a [Format], sample: &Sample) -> Result<&'a Format,
         Some(Candidate { judge: Judge::Known(known), .. }) => Err(known.sentence(registry)),
         None => Err(known::unknown(registry, sample)),
     }
+}
+
+/// The format that takes this folder as one, if there is one.
+pub fn folder_format<'a>(registry: &'a [Format], path: &Path) -> Option<&'a Format> {
+    let sample = Sample::folder(path);
+    registry.iter().find(|format| (format.recognise)(&sample) >= MIN_POINTS)
+}
+
+/// The systems whose files can be opened: `Outpost and Claude Code`.
+pub fn systems_of(registry: &[Format]) -> String {
+    let mut systems: Vec<&str> = Vec::new();
+    for system in registry.iter().map(|format| format.name.system()) {
+        if !systems.contains(&system) {
+            systems.push(system);
+        }
+    }
+    known::listed(&systems)
 }
 
 /// What else is in a mixed file, by name, beside the format that [`choose`] goes with; empty for nearly every file.

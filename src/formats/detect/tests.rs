@@ -3,13 +3,12 @@
 mod names;
 
 use std::fs;
-use std::sync::Arc;
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
-use crate::formats::{Observer, OpenError, Recording};
+use crate::formats::REGISTRY;
 use crate::model::FormatName;
 
 fn sample_named(name: &str, content: &[u8]) -> Sample {
@@ -23,59 +22,9 @@ fn sample(content: impl AsRef<[u8]>) -> Sample {
     sample_named("file", content.as_ref())
 }
 
-fn never_opened(_: Arc<SourceFile>, _: &Sample, _: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
-    panic!("detection opens nothing")
-}
-
-/// Stands in for the reader of Claude Code: what matters here is how its points compete.
-fn claude(sample: &Sample) -> u32 {
-    let points = |record: &Value| {
-        let has = |key| record.get(key).is_some();
-        let kind = record["type"].as_str().unwrap_or_default();
-        let qwen = record["message"].get("parts").is_some() || has("systemPayload") || has("toolCallResult");
-        match kind {
-            _ if qwen => 0,
-            "user" | "assistant" | "system" | "attachment" | "progress" if has("uuid") && has("parentUuid") => 6,
-            "summary" if has("leafUuid") => 6,
-            "queue-operation" if has("operation") => 6,
-            "mode" | "permission-mode" | "ai-title" if has("sessionId") => 4,
-            "user" | "assistant"
-                if record["message"].get("content").is_some()
-                    && (has("sessionId") || has("timestamp"))
-                    && !has("id")
-                    && !has("session_id") =>
-            {
-                2
-            }
-            _ => 0,
-        }
-    };
-    sample.records.iter().map(points).sum()
-}
-
-/// Stands in for the reader of Outpost journals.
-fn outpost(sample: &Sample) -> u32 {
-    let entry = |record: &Value| if record["kind"].is_string() && record.get("source").is_some() { 6 } else { 0 };
-    sample.records.iter().map(entry).sum()
-}
-
-fn registry() -> [Format; 2] {
-    let format = |name, description, recognise| Format {
-        name,
-        description,
-        recognise,
-        first_prompt: |_| None,
-        open: never_opened,
-    };
-    [
-        format(FormatName::OutpostJournal, "Outpost journal (.json, .jsonl)", outpost),
-        format(FormatName::ClaudeCode, "Claude Code transcript (.jsonl)", claude),
-    ]
-}
-
 /// The format that is chosen, or the sentence.
 fn chosen(sample: &Sample) -> Result<FormatName, String> {
-    choose(&registry(), sample).map(|format| format.name)
+    choose(REGISTRY, sample).map(|format| format.name)
 }
 
 fn sentence(content: impl AsRef<[u8]>) -> String {
@@ -193,30 +142,26 @@ fn a_first_line_longer_than_the_window_is_passed() {
 #[test]
 fn the_most_points_win_and_a_mixed_file_goes_with_its_first_record() {
     assert_eq!(chosen(&sample(CLAUDE_LINE)), Ok(FormatName::ClaudeCode));
-    assert_eq!(mixed_in(&registry(), &sample(CLAUDE_LINE)), [""; 0]);
+    assert_eq!(mixed_in(REGISTRY, &sample(CLAUDE_LINE)), [""; 0]);
 
     let claude_first = sample(format!("{{\"x\":1}}\n{CLAUDE_LINE}\n{CODEX_LINE}\n"));
     assert_eq!(chosen(&claude_first), Ok(FormatName::ClaudeCode));
-    assert_eq!(mixed_in(&registry(), &claude_first), ["a Codex rollout"]);
+    assert_eq!(mixed_in(REGISTRY, &claude_first), ["a Codex rollout"]);
 
     let codex_first = sample(format!("{CODEX_LINE}\n{CLAUDE_LINE}\n{CLAUDE_LINE}\n"));
     assert!(chosen(&codex_first).unwrap_err().contains("Codex"));
 
     // A few points beside many are no mixture.
     let stray = r#"{"type":"turn.completed","usage":{}}"#;
-    assert_eq!(mixed_in(&registry(), &sample(format!("{CLAUDE_LINE}\n{stray}\n"))), [""; 0]);
+    assert_eq!(mixed_in(REGISTRY, &sample(format!("{CLAUDE_LINE}\n{stray}\n"))), [""; 0]);
 }
 
 #[test]
 fn the_sentence_names_what_can_be_opened() {
-    assert_eq!(
-        sentence(CODEX_LINE),
-        "this is a Codex rollout; this version of Stepline opens Outpost journals and Claude Code transcripts"
-    );
+    assert_eq!(sentence(CODEX_LINE), "this is a Codex rollout; this version opens those of Outpost and Claude Code");
     assert_eq!(
         sentence("{\"a\":1}\n{\"a\":2}\n"),
-        "not a session of a known format: looked for Outpost journal entries (`kind` and `source`) and Claude Code \
-         records (`uuid` and `parentUuid`) in the first 64 KB"
+        "not a session of a known format: looked for records of Outpost and Claude Code in the first 64 KB"
     );
 }
 

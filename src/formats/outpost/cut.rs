@@ -11,7 +11,7 @@ use super::journal::{Journal, Record};
 use super::kind::Kind;
 use super::turns::{Turn, known_code};
 use crate::formats::progress::Progress;
-use crate::formats::{Cut, Fork, Refusal, Revert, json};
+use crate::formats::{Cut, Effect, Fork, Refusal, Revert, json};
 use crate::model::Timestamp;
 use crate::store::{Framing, ReadError, Rewrite, Watch};
 
@@ -44,7 +44,16 @@ pub fn revert(journal: &Journal, step_number: u32, watch: Watch<'_>) -> Result<R
         None => None,
     };
     let dropped = dropped(journal, keeps_steps as usize, &mut progress)?;
-    Ok(Revert { rewrite, keeps_steps, dropped, prefill, warnings })
+    Ok(Revert {
+        effect: Effect::Cut(rewrite),
+        keeps_steps,
+        dropped,
+        prefill,
+        prefill_at: journal.session.step(step_number).and_then(|step| step.at),
+        estimate: None,
+        rewind: None,
+        warnings,
+    })
 }
 
 /// A plan goes through the journal once, from its start.

@@ -13,7 +13,7 @@ use super::read::Reader;
 use super::tokens::Tokens;
 use super::turns::{Role, Turn, Turns};
 use crate::formats::labels::line;
-use crate::formats::{Body, Cut, Fork, Recording, Refusal, ReplayTurn, Revert, json, record};
+use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert, json, record};
 use crate::model::{
     Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Outcome, Place, Problem,
     ProblemKind, QuestionState, Session, Step, StepKind, Timestamp, TitleSource, Usage, summarise,
@@ -132,6 +132,7 @@ impl Reader {
             nodes: self.records.len(),
             branches: Vec::new(),
             parent: None,
+            relatives: Vec::new(),
             usage,
             steps: Vec::new(),
             events: Vec::new(),
@@ -312,6 +313,13 @@ impl Journal {
     pub fn steering(&self, turn: &Turn) -> Result<Vec<String>, ReadError> {
         turn.resumed_by.iter().map(|number| self.said(*number)).collect()
     }
+
+    fn span(&self, place: Place) -> Option<Span> {
+        if place.file != 0 {
+            return None;
+        }
+        self.records.get(place.record as usize).map(|record| record.span)
+    }
 }
 
 impl Recording for Journal {
@@ -323,11 +331,17 @@ impl Recording for Journal {
         &self.files
     }
 
-    fn span(&self, place: Place) -> Option<Span> {
-        if place.file != 0 {
-            return None;
+    fn origin(&self, place: Place) -> Option<Origin> {
+        let span = self.span(place)?;
+        let path = self.files.first()?.path().to_owned();
+        Some(Origin { path, locator: Locator::Index(place.record.into()), offset: Some(span.offset) })
+    }
+
+    fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
+        match (self.files.first(), self.span(place)) {
+            (Some(file), Some(span)) => record::raw(file, span),
+            _ => Ok(Vec::new()),
         }
-        self.records.get(place.record as usize).map(|record| record.span)
     }
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {

@@ -6,7 +6,7 @@ use super::entry::{Entry, Raw, object};
 use super::kind::Kind;
 use super::labels::{short, shorten};
 use crate::formats::lenient::Text;
-use crate::model::{Commit, Decision, EventKind, Fact, SubagentStatus};
+use crate::model::{Asked, Commit, Decision, EventKind, Fact, SubagentStatus};
 
 /// The kind of event that an entry is.
 pub fn event_kind(entry: &Entry<'_>) -> EventKind {
@@ -47,6 +47,7 @@ pub fn fact(entry: &Entry<'_>) -> Option<Fact> {
             by: Some("rule".into()),
             reason: entry.reason.as_str().map(shorten),
             waited_ms: None,
+            asked: Asked::default(),
         },
         Kind::Steer => Fact::Steering { text: short(entry.text), mode: shorten(entry.mode.or_empty()) },
         Kind::Quota => Fact::Quota { message: short(entry.message), reset_at: entry.reset_time() },
@@ -158,6 +159,7 @@ fn gate(entry: &Entry<'_>) -> Option<Fact> {
         by: None,
         reason: None,
         waited_ms: None,
+        asked: Asked::default(),
     })
 }
 

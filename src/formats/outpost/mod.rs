@@ -27,7 +27,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::detect::{Sample, Shape};
-use super::{Format, Observer, OpenError, Recording, mixed_notice};
+use super::{Format, Observer, OpenError, Reading, Recording, mixed_notice};
 use crate::model::{FormatName, summarise};
 use crate::store::SourceFile;
 use kind::Kind;
@@ -37,7 +37,7 @@ pub const FORMAT: Format = Format {
     description: "Outpost journal (.json, .jsonl)",
     recognise,
     first_prompt,
-    open,
+    read: Reading::Alone(open),
 };
 
 /// The first prompt among the sample's entries, as one line.

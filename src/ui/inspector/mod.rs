@@ -8,7 +8,7 @@ use super::Scene;
 use super::theme::{self, size, space};
 use super::widgets::long_text::LongTextBox;
 use super::words;
-use crate::model::{FormatName, Place, Usage};
+use crate::model::{Place, Usage};
 use crate::workspace::Request;
 use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::DocumentId;
@@ -85,22 +85,19 @@ fn tokens(ui: &mut Ui, scene: &Scene<'_>, step: &Usage, session: &Usage) {
 /// The record behind the selection, as JSON that can be read, or as the bytes that are there.
 fn raw(ui: &mut Ui, scene: &mut Scene<'_>, place: Place) {
     let theme = scene.theme;
-    let span = scene.recording.span(place);
+    let origin = scene.recording.origin(place);
     ui.horizontal(|ui| {
         ui.label(RichText::new("Raw record").font(theme::bold(size::BASE)));
-        if let Some(span) = span {
-            // A journal is one array: its entries are counted, not its lines.
-            let (word, number) = match scene.session.format {
-                FormatName::OutpostJournal => ("entry", place.record),
-                FormatName::ClaudeCode => ("line", span.line),
-            };
-            let text = format!("{word} {}, offset {}", words::figure(number.into()), words::figure(span.offset));
-            ui.label(RichText::new(text).font(theme::small()).color(theme.weak));
+        if let Some(origin) = &origin {
+            let offset = origin.offset.map(|offset| format!(", offset {}", words::figure(offset))).unwrap_or_default();
+            let text = format!("{}{offset}", origin.locator.words());
+            ui.label(RichText::new(visible(&text)).font(theme::small()).color(theme.weak));
         }
     });
-    if let Some(name) = scene.recording.files().get(usize::from(place.file)).filter(|_| place.file > 0) {
-        let name = name.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        ui.label(RichText::new(format!("in {}", visible(&name))).font(theme::small()).color(theme.weak));
+    if let Some(origin) = origin.filter(|origin| place.file > 0 || origin.path != scene.session.source) {
+        let name = origin.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let label = ui.label(RichText::new(format!("in {}", visible(&name))).font(theme::small()).color(theme.weak));
+        label.on_hover_text(visible(&origin.path.to_string_lossy()).as_ref());
     }
     let key = TextKey::Raw(place);
     let document = scene.document;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::formats::{Body, Cut, Fork, Recording, Refusal, ReplayTurn, Revert};
+use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert};
 use crate::model::{Agent, Capability, Event, FormatName, Place, Report, Session, TitleSource, Usage};
-use crate::store::{ReadError, SourceFile, Span, Watch};
+use crate::store::{ReadError, SourceFile, Watch};
 
 /// A session with the texts that were put into it.
 pub struct Fake {
@@ -26,8 +26,12 @@ impl Recording for Fake {
         &[]
     }
 
-    fn span(&self, _: Place) -> Option<Span> {
+    fn origin(&self, _: Place) -> Option<Origin> {
         None
+    }
+
+    fn raw(&self, _: Place) -> Result<Vec<u8>, ReadError> {
+        Ok(Vec::new())
     }
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {
@@ -80,6 +84,7 @@ pub fn empty() -> Session {
         nodes: 0,
         branches: Vec::new(),
         parent: None,
+        relatives: Vec::new(),
         usage: Usage::default(),
         steps: Vec::new(),
         events: Vec::new(),

@@ -107,7 +107,7 @@ pub fn check_reverts(recording: &dyn Recording, name: &str) {
         };
         let folder = tempfile::tempdir().unwrap();
         let file_name = recording.files()[0].path().file_name().unwrap().to_string_lossy().into_owned();
-        let reverted = reopen(&revert.rewrite, &[], folder.path(), &file_name);
+        let reverted = reopen(revert.rewrite(), &[], folder.path(), &file_name);
         let left = reverted.session();
         assert_eq!(left.steps.len(), revert.keeps_steps as usize, "{context}");
         if !revert.warnings.iter().any(|warning| warning.contains("slash command")) {

@@ -164,7 +164,7 @@ fn a_revert_takes_out_what_came_of_a_step_and_nothing_else() {
     let script = rich();
     let (_folder, recording) = open_bytes(&script.bytes());
     let revert = recording.revert(3, Watch::none()).unwrap();
-    let kept: Vec<String> = written(&revert.rewrite);
+    let kept: Vec<String> = written(revert.rewrite());
     let names = uuids(&kept);
     // The branch that was left before stays; the record it parted from moves behind it.
     assert_eq!(
@@ -215,7 +215,7 @@ fn a_reverted_file_says_where_to_go_on_even_behind_a_torn_line() {
     let (folder, recording) = open_bytes(&bytes);
     let revert = recording.revert(2, Watch::none()).unwrap();
     let path = folder.path().join("reverted.jsonl");
-    write_new(&path, &revert.rewrite, Watch::none()).unwrap();
+    write_new(&path, revert.rewrite(), Watch::none()).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     let note = format!("{{\"type\":\"last-prompt\",\"leafUuid\":\"a1\",\"sessionId\":\"{SESSION}\"}}\n");
     assert!(text.ends_with(&format!("\n{note}")), "{text}");
@@ -229,7 +229,7 @@ fn a_reverted_file_says_where_to_go_on_even_behind_a_torn_line() {
 fn a_revert_of_a_question_gives_no_prompt_back() {
     let (_folder, recording) = open_bytes(&rich().bytes());
     let revert = recording.revert(2, Watch::none()).unwrap();
-    let names = uuids(&written(&revert.rewrite));
+    let names = uuids(&written(revert.rewrite()));
     assert_eq!(names, ["mode", "queue-operation", "file-history-snapshot", "u1", "custom-title", "last-prompt"]);
     assert_eq!((revert.keeps_steps, revert.prefill), (1, None));
     // Created by the first of the dropped edits: it was not there before.
@@ -251,7 +251,7 @@ fn notes_about_dropped_records_go_with_them() {
     let revert = recording.revert(2, Watch::none()).unwrap();
     let mut expected: Vec<_> = [0, 1, 2, 3, 8, 10, 11].iter().map(|line| script.lines[*line].clone()).collect();
     expected.push(format!(r#"{{"type":"last-prompt","leafUuid":"a1","sessionId":"{SESSION}"}}"#));
-    assert_eq!(written(&revert.rewrite), expected);
+    assert_eq!(written(revert.rewrite()), expected);
     assert_eq!(revert.warnings, Vec::<String>::new());
 }
 
@@ -265,7 +265,7 @@ fn records_that_only_order_links_stay_linked() {
     let (_folder, recording) = open_bytes(&script.bytes());
     assert_eq!(recording.session().steps.len(), 2);
     let revert = recording.revert(2, Watch::none()).unwrap();
-    let kept = written(&revert.rewrite);
+    let kept = written(revert.rewrite());
     assert_eq!(uuids(&kept), ["u1", "u2", "a1", "last-prompt"]);
     assert_eq!(kept[2], r#"{"type":"assistant","uuid":"a1","message":{"content":"1"},"parentUuid":"u1"}"#);
     super::actions::check_reverts(&*recording, "implied");

@@ -165,7 +165,7 @@ fn of_a_huge_record_that_cannot_be_read_the_start_is_shown() {
     let text = recording.body(event).unwrap().text;
     assert_eq!(text.len(), 8 * 1024 * 1024 + "\n… 1048576 bytes more".len());
     assert!(text.starts_with("{\"type\":xxx") && text.ends_with("\n… 1048576 bytes more"));
-    let raw = crate::formats::raw_record(&*recording, event.place).unwrap();
+    let raw = recording.raw(event.place).unwrap();
     assert_eq!(String::from_utf8(raw).unwrap(), text);
 }
 
@@ -429,7 +429,7 @@ fn ask_everything(recording: &dyn Recording) {
     for event in session.events.iter().chain(session.subagents.iter().flat_map(|agent| &agent.events)) {
         assert!(event.label.chars().count() <= 160);
         let _ = recording.body(event).unwrap();
-        assert!(recording.span(event.place).is_some());
+        assert!(recording.origin(event.place).is_some());
     }
     for pair in session.steps.windows(2) {
         assert_eq!(pair[0].events.end, pair[1].events.start);

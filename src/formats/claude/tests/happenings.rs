@@ -6,7 +6,7 @@ use super::build::{SESSION, Script, tool_use};
 use super::shapes::session;
 use super::{open_bytes, open_path};
 use crate::model::{
-    Decision, Event, EventKind, Fact, Outcome, ProblemKind, Session, SubagentStatus, TitleSource, ToolState,
+    Asked, Decision, Event, EventKind, Fact, Outcome, ProblemKind, Session, SubagentStatus, TitleSource, ToolState,
 };
 use crate::store::Watch;
 
@@ -43,7 +43,8 @@ fn a_grant_is_folded_into_its_call() {
             decision: Decision::Granted,
             by: Some("user".into()),
             reason: None,
-            waited_ms: Some(1000)
+            waited_ms: Some(1000),
+            asked: Asked::default(),
         }
     );
 }
@@ -330,7 +331,7 @@ fn texts_are_read_again() {
     assert_eq!(body.output.as_deref(), Some("seen"));
     assert_eq!(body.attachments, ["image/png, 6 bytes"]);
     assert_eq!(recording.prompt(1).unwrap(), "One \u{1F600}");
-    let raw = crate::formats::raw_record(&*recording, events[0].place).unwrap();
+    let raw = recording.raw(events[0].place).unwrap();
     assert_eq!(String::from_utf8(raw).unwrap(), script.lines[1]);
 }
 

@@ -203,7 +203,7 @@ fn every_sample_is_taken_for_what_it_is() {
             (Err(sentence), Err(words)) => sentence.contains(words),
             _ => false,
         };
-        let also = mixed_in(&registry(), &sample);
+        let also = mixed_in(REGISTRY, &sample);
         if !right || (got.is_ok() && !also.is_empty() && !name.contains("mixed-formats")) {
             wrong.push(format!("{name}: {got:?}, with {also:?}"));
         }

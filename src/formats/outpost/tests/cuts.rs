@@ -213,7 +213,7 @@ fn a_revert_says_what_goes() {
     );
     assert_eq!(revert.warnings, [NO_COMMITS]);
     let before = fork(&opened, Cut::Before(2));
-    assert_eq!(revert.rewrite.pieces(), before.rewrite.pieces());
+    assert_eq!(revert.rewrite().pieces(), before.rewrite.pieces());
 
     let error = opened.recording.revert(1, Watch::none()).unwrap_err();
     assert_eq!(error.to_string(), "nothing would be left: Outpost refuses a journal without turns");

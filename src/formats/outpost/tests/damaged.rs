@@ -116,7 +116,7 @@ fn of_a_huge_record_that_cannot_be_read_the_start_is_shown() {
     let text = opened.recording.body(event).unwrap().text;
     assert_eq!(text.len() - text.rfind('\n').unwrap(), "\n… 1048576 bytes more".len());
     assert!(text.starts_with("{\"kind\":xxx") && text.ends_with("\n… 1048576 bytes more"));
-    let raw = formats::raw_record(&*opened.recording, event.place).unwrap();
+    let raw = opened.recording.raw(event.place).unwrap();
     assert_eq!(String::from_utf8(raw).unwrap(), text);
 }
 
@@ -156,7 +156,7 @@ fn an_array_that_is_cut_off_ends_in_a_torn_entry() {
 fn open_as_array(path: &std::path::Path) -> Arc<dyn Recording> {
     let sample = Sample { path: path.to_owned(), shape: Shape::Array { start: 0 }, records: Vec::new() };
     let file = Arc::new(SourceFile::open(path).unwrap());
-    (crate::formats::outpost::FORMAT.open)(file, &sample, &Patient).unwrap()
+    super::super::open(file, &sample, &Patient).unwrap()
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_large_journal_is_shown_while_it_is_read() {
     let sample = Sample { path: path.clone(), shape: Shape::Lines, records: Vec::new() };
     let waiting = Waiting(Mutex::new(Vec::new()));
     let file = Arc::new(SourceFile::open(&path).unwrap());
-    let recording = (crate::formats::outpost::FORMAT.open)(file, &sample, &waiting).unwrap();
+    let recording = super::super::open(file, &sample, &waiting).unwrap();
     assert_eq!(recording.session().steps.len(), 50);
     assert_eq!(*waiting.0.lock().unwrap(), [11, 42], "after 1 MiB and after 4 MiB");
 }
@@ -313,7 +313,7 @@ proptest! {
         let shape = if lines { Shape::Lines } else { Shape::Array { start: 0 } };
         let sample = Sample { path: path.clone(), shape, records: Vec::new() };
         let file = Arc::new(SourceFile::open(&path).unwrap());
-        let recording = (crate::formats::outpost::FORMAT.open)(file, &sample, &Patient).unwrap();
+        let recording = super::super::open(file, &sample, &Patient).unwrap();
         let session = recording.session();
         adds_up(session);
         for event in &session.events {
@@ -327,7 +327,7 @@ proptest! {
             write_new(&to, &fork.rewrite, Watch::none()).unwrap();
             let sample = Sample { path: to.clone(), shape, records: Vec::new() };
             let file = Arc::new(SourceFile::open(&to).unwrap());
-            let again = (crate::formats::outpost::FORMAT.open)(file, &sample, &Patient).unwrap();
+            let again = super::super::open(file, &sample, &Patient).unwrap();
             prop_assert_eq!(again.session().steps.len(), step.number as usize);
             prop_assert_eq!(again.prompt(step.number).unwrap(), recording.prompt(step.number).unwrap());
             prop_assert_eq!(again.session().report.records.unreadable, 0);

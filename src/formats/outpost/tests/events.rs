@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::{Decision, EventKind, Fact, QuestionState, SubagentStatus, Timestamp, ToolState};
+use crate::model::{Asked, Decision, EventKind, Fact, QuestionState, SubagentStatus, Timestamp, ToolState};
 
 /// Opens one finished turn with these events.
 fn turn(events: Value) -> Opened {
@@ -83,7 +83,8 @@ fn a_call_that_a_rule_refused_is_denied_not_failed() {
                 decision: Decision::Blocked,
                 by: Some("rule".into()),
                 reason: Some("not allowed".into()),
-                waited_ms: None
+                waited_ms: None,
+                asked: Asked::default(),
             }
         );
         assert_eq!(opened.recording.body(denial).unwrap().text, "not allowed");

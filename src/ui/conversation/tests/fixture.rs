@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::formats::{Body, Recording};
 use crate::model::{
-    Commit, Decision, Event, EventKind, Fact, Marker, NodeId, Outcome, Place, QuestionState, Session, Step, StepKind,
-    Subagent, SubagentStatus, Timestamp, Tool, ToolState, Usage,
+    Asked, Commit, Decision, Event, EventKind, Fact, Marker, NodeId, Outcome, Place, QuestionState, Session, Step,
+    StepKind, Subagent, SubagentStatus, Timestamp, Tool, ToolState, Usage,
 };
 use crate::ui::tests::fixture::{Fake, empty};
 use crate::workspace::bodies::{Slot, TextKey};
@@ -122,6 +122,7 @@ impl Draft {
             by: Some(by.into()),
             reason: reason.map(str::to_owned),
             waited_ms,
+            asked: Asked::default(),
         };
         let event = self.event(EventKind::Approval, "", Body::default());
         event.marker = Some(Box::new(Marker::recorded(fact, None)));

@@ -79,6 +79,7 @@ pub fn approval(decision: Decision) -> Fact {
         by: Some(if decision == Decision::Auto { "rule" } else { "user" }.to_owned()),
         reason: None,
         waited_ms: None,
+        asked: Asked::default(),
     }
 }
 
