@@ -4,10 +4,13 @@
 //! says which bytes a fork or a revert would keep. A new format is its own file or folder and one line in the registry.
 
 pub mod detect;
+#[allow(dead_code)] // used by the formats that come next
+mod document;
 mod folder;
 pub mod json;
 mod labels;
 mod lenient;
+mod prefix;
 mod progress;
 mod record;
 mod source;

@@ -21,12 +21,16 @@ pub struct Part {
     pub format: &'static Format,
 }
 
+/// Lists the sessions of parts. Reads no more of them than the list needs.
+pub type List = fn(&[Part], &dyn Observer) -> Result<Vec<Listed>, OpenError>;
+
+/// Reads the session with this key, or the only one; [`OpenError::Several`] when there are more.
+pub type OpenTogether = fn(&[Part], Option<&str>, &dyn Observer) -> Result<Arc<dyn Recording>, OpenError>;
+
 /// Formats of one system, whose files make sessions together.
 pub struct Family {
-    /// The sessions that these parts hold. Reads no more of them than the list needs.
-    pub list: fn(&[Part], &dyn Observer) -> Result<Vec<Listed>, OpenError>,
-    /// Reads the session with this key, or the only one; [`OpenError::Several`] when there are more.
-    pub open: fn(&[Part], Option<&str>, &dyn Observer) -> Result<Arc<dyn Recording>, OpenError>,
+    pub list: List,
+    pub open: OpenTogether,
 }
 
 /// Names a session: enough to open it again.
@@ -123,7 +127,7 @@ pub fn sessions_of(paths: &[PathBuf], observer: &dyn Observer) -> Result<Source,
     let (parts, mut source) = parts_of(paths, observer)?;
     for (format, group) in groups(&parts) {
         match format.read {
-            Reading::Alone(_) => source.sessions.extend(group.iter().map(|part| listed_alone(part))),
+            Reading::Alone(_) => source.sessions.extend(group.iter().map(listed_alone)),
             Reading::Together(family) => match (family.list)(&group, observer) {
                 Ok(sessions) => source.sessions.extend(sessions),
                 Err(error) if paths.len() == 1 && parts.len() == 1 => return Err(error),

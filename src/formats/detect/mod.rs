@@ -14,7 +14,6 @@
 
 mod agents;
 mod known;
-mod prefix;
 mod strangers;
 mod systems;
 
@@ -23,9 +22,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::Format;
+use super::prefix::{End, first_value, is_blank};
 use crate::store::{Framing, ReadError, SourceFile};
 use known::{KNOWN, Known};
-use prefix::{End, first_value, is_blank};
 
 /// Bytes looked at.
 const WINDOW_BYTES: usize = 64 * 1024;

@@ -1,17 +1,27 @@
 //! Reading the first JSON value of bytes that may end anywhere.
 //!
 //! What a strict parser refuses is taken as session files hold it: a value that the end of the bytes cuts off keeps the
-//! keys seen so far, `NaN` and `Infinity` are null, half surrogates and bytes that are no UTF-8 become U+FFFD. Nothing
-//! read here is shown or written: it only tells formats apart, so long strings are cut and deep containers are empty.
+//! keys seen so far, `NaN` and `Infinity` are null, half surrogates and bytes that are no UTF-8 become U+FFFD. What is read
+//! to tell formats apart is small: long strings are cut and deep containers are empty.
 
 use serde_json::{Map, Number, Value};
 
 use crate::formats::json::mend_surrogates;
 
-/// Containers inside more than so many others are passed over and read as null.
-const MAX_DEPTH: u32 = 64;
-/// Longer strings are cut.
-const MAX_STRING_BYTES: usize = 1024;
+/// How much of a value is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Containers inside more than so many others are passed over and read as null.
+    pub depth: u32,
+    /// Longer strings are cut.
+    pub string_bytes: usize,
+    /// Whether the start of a string is kept that the end of the bytes cuts off.
+    pub keeps_cut_strings: bool,
+}
+
+/// What tells formats apart.
+pub(super) const GLANCE: Limits = Limits { depth: 64, string_bytes: 1024, keeps_cut_strings: false };
+
 /// The key under which the web export of an agent wraps its records in one document.
 const WRAPPING_KEY: &str = "loglines";
 
@@ -38,9 +48,14 @@ pub(super) struct First {
     pub wrapped: Option<usize>,
 }
 
-/// Reads the value at the start of `bytes`.
+/// Glances at the value at the start of `bytes`.
 pub(super) fn first_value(bytes: &[u8]) -> First {
-    let mut reader = Reader { bytes, at: 0, wrapped: None };
+    first_value_within(bytes, GLANCE)
+}
+
+/// Reads the value at the start of `bytes`.
+pub(super) fn first_value_within(bytes: &[u8], limits: Limits) -> First {
+    let mut reader = Reader { bytes, at: 0, wrapped: None, limits };
     let (value, end) = reader.value(0);
     First { value, end, at: reader.at, wrapped: reader.wrapped }
 }
@@ -54,6 +69,7 @@ struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     wrapped: Option<usize>,
+    limits: Limits,
 }
 
 impl Reader<'_> {
@@ -71,7 +87,7 @@ impl Reader<'_> {
     fn value(&mut self, depth: u32) -> (Option<Value>, End) {
         match self.peek() {
             None => (None, End::Cut),
-            Some(b'{' | b'[') if depth >= MAX_DEPTH => (Some(Value::Null), self.skip_container()),
+            Some(b'{' | b'[') if depth >= self.limits.depth => (Some(Value::Null), self.skip_container()),
             Some(b'{') => self.object(depth),
             Some(b'[') => self.array(depth),
             Some(b'"') => {
@@ -148,16 +164,20 @@ impl Reader<'_> {
         (Some(Value::Array(items)), end)
     }
 
-    /// A string. One that the end of the bytes cuts off is `None`, unless it would have been cut anyway.
+    /// A string. One that the end of the bytes cuts off is `None`, unless it would have been cut anyway or is kept so.
     fn string(&mut self) -> (Option<String>, End) {
         let start = self.at + 1;
         let end = self.pass_string();
         let text = match end {
             End::Whole => Some(self.text(start, self.at - 1)),
-            End::Cut if self.at.saturating_sub(start) > MAX_STRING_BYTES => Some(self.text(start, self.at)),
+            End::Cut if self.keeps_cut(start) => Some(self.text(start, self.at)),
             End::Cut | End::Broken => None,
         };
         (text, end)
+    }
+
+    fn keeps_cut(&self, start: usize) -> bool {
+        self.limits.keeps_cut_strings || self.at.saturating_sub(start) > self.limits.string_bytes
     }
 
     /// Moves from the opening quote of a string past the closing one. A raw line feed is no part of a string.
@@ -181,7 +201,7 @@ impl Reader<'_> {
 
     /// The start of the string between two offsets, its escapes resolved if they can be.
     fn text(&self, start: usize, end: usize) -> String {
-        let raw = self.bytes.get(start..end.min(start + MAX_STRING_BYTES)).unwrap_or_default();
+        let raw = self.bytes.get(start..end.min(start.saturating_add(self.limits.string_bytes))).unwrap_or_default();
         let text = String::from_utf8_lossy(raw);
         if !text.contains('\\') {
             return text.into_owned();
@@ -297,7 +317,7 @@ mod tests {
 
         let long = format!(r#"{{"a":"{}","b":2}}"#, "é".repeat(5000));
         let (Some(value), End::Whole) = read(&long) else { panic!() };
-        assert!(value["a"].as_str().unwrap().len() <= MAX_STRING_BYTES + 3);
+        assert!(value["a"].as_str().unwrap().len() <= GLANCE.string_bytes + 3);
         assert_eq!(value["b"], 2);
         let cut = format!(r#"{{"a":"{}"#, "x".repeat(5000));
         assert!(read(&cut).0.unwrap().get("a").is_some(), "a long string that the end cuts off is still there");
