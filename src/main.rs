@@ -41,10 +41,7 @@ fn open_window(options: Options) -> Result<(), CliError> {
         Some("light") => Some(Theme::Light),
         Some(other) => return Err(CliError::Usage(format!("--theme is dark or light, not {other}"))),
     };
-    let paths = match &options.session {
-        None => options.paths,
-        Some(session) => cli::find_session(&options.paths, session)?.paths,
-    };
-    let Options { step, screenshot, size, .. } = options;
-    app::open_window(WindowOptions { paths, step, screenshot, size, theme }).map_err(CliError::Refused)
+    let session = options.session.as_deref().map(|session| cli::find_session(&options.paths, session)).transpose()?;
+    let Options { paths, step, screenshot, size, .. } = options;
+    app::open_window(WindowOptions { paths, session, step, screenshot, size, theme }).map_err(CliError::Refused)
 }

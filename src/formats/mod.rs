@@ -24,7 +24,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::model::{Event, FormatName, Locator, Place, Problem, ProblemKind, Session, Timestamp};
-use crate::store::{Cancelled, ReadError, Rewrite, SourceFile, Watch};
+use crate::store::{Cancelled, Identity, ReadError, Rewrite, SourceFile, Watch};
 use detect::Sample;
 
 use folder::files_below;
@@ -89,6 +89,11 @@ pub trait Recording: Send + Sync {
 
     /// The files it was read from; `Place::file` counts in this order.
     fn files(&self) -> &[Arc<SourceFile>];
+
+    /// Files that tell by their identity whether there is anything new to read; `None` for one that was not there.
+    fn watched(&self) -> Vec<(PathBuf, Option<Identity>)> {
+        self.files().iter().map(|file| (file.path().to_owned(), Some(file.identity().clone()))).collect()
+    }
 
     /// Where a record lies, as a person finds it again.
     fn origin(&self, place: Place) -> Option<Origin>;
@@ -288,6 +293,11 @@ pub enum OpenError {
 /// Opens the one session of a file, by its content.
 pub fn open(path: &Path, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
     open_session(&SessionRef::file(path), observer)
+}
+
+/// The systems whose sessions can be opened: `Outpost and Claude Code`.
+pub fn systems() -> String {
+    detect::systems_of(REGISTRY)
 }
 
 /// A notice for the reading report of a file that holds records of other formats too; nearly no file does.

@@ -166,7 +166,7 @@ pub fn open_session(reference: &SessionRef, observer: &dyn Observer) -> Result<A
 
 /// An error for a source that has no session.
 pub fn nothing_in(path: &Path) -> OpenError {
-    let reason = format!("no sessions found: looked for those of {}", detect::systems_of(REGISTRY));
+    let reason = format!("no sessions found: looked for those of {}", super::systems());
     OpenError::Empty { reason, path: path.to_owned() }
 }
 

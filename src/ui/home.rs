@@ -12,6 +12,8 @@ use crate::workspace::text::visible;
 use crate::workspace::{Command, Request, Workspace};
 
 const COLUMN: f32 = 640.0;
+/// Height of a row of a list, with the space below it.
+pub(super) const ROW_PX: f32 = 40.0;
 
 /// No session is open: what Stepline opens, and the sessions it found on this machine.
 pub fn empty(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Request>) {
@@ -19,8 +21,11 @@ pub fn empty(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut V
         ui.add_space(space::L * 2.0);
         ui.label(RichText::new("Open a recorded session").font(theme::bold(20.0)));
         ui.add_space(space::XS);
-        let text = "Stepline opens Claude Code transcripts and Outpost journals, whatever they are called. Drop a file here, \
-                    or choose one.";
+        let text = format!(
+            "Stepline opens the sessions of {}: files, databases and folders, whatever they are called. Drop them here, or \
+             choose one.",
+            crate::formats::systems()
+        );
         ui.label(RichText::new(text).color(theme.weak));
         ui.add_space(space::M);
         ui.horizontal(|ui| {
@@ -38,7 +43,7 @@ pub fn empty(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut V
 }
 
 /// A column in the middle, as wide as lines are good to read.
-fn column(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
+pub(super) fn column(ui: &mut Ui, content: impl FnOnce(&mut Ui)) {
     let room = ui.available_rect_before_wrap();
     let width = COLUMN.min(room.width() - 2.0 * space::L);
     let left = room.left() + ((room.width() - width) / 2.0).max(space::L);
@@ -61,7 +66,7 @@ fn recent(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let folder = path.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
         if row(ui, theme, &name, &folder, "", &format!("Open recent {name}")) {
-            requests.push(Request::Open(path.clone()));
+            requests.push(Request::Open(vec![path.clone()]));
         }
     }
     ui.add_space(space::M);
@@ -77,24 +82,23 @@ fn found(ui: &mut Ui, theme: &Theme, found: Option<&[FoundSession]>, requests: &
         ui.label(RichText::new("None found where Claude Code keeps them").color(theme.weak));
         return;
     }
-    let row_height = 40.0;
-    ScrollArea::vertical().id_salt("found").auto_shrink(false).show_rows(ui, row_height, found.len(), |ui, rows| {
+    ScrollArea::vertical().id_salt("found").auto_shrink(false).show_rows(ui, ROW_PX, found.len(), |ui, rows| {
         for session in found.get(rows).unwrap_or_default() {
             let when = clock(session.modified, "%Y-%m-%d %H:%M");
             let size = words::bytes(session.len);
             let name = format!("Open {}, {when}", session.title);
             if row(ui, theme, &session.title, &format!("{} · {size}", session.project), &when, &name) {
-                requests.push(Request::Open(session.path.clone()));
+                requests.push(Request::Open(vec![session.path.clone()]));
             }
         }
     });
 }
 
 /// A row to click: a title, a line under it, something on the right. True when it was clicked.
-fn row(ui: &mut Ui, theme: &Theme, title: &str, under: &str, right: &str, name: &str) -> bool {
+pub(super) fn row(ui: &mut Ui, theme: &Theme, title: &str, under: &str, right: &str, name: &str) -> bool {
     let width = ui.available_width().min(COLUMN);
     let (rect, response) =
-        ui.allocate_exact_size(vec2(width, 40.0 - ui.spacing().item_spacing.y), egui::Sense::click());
+        ui.allocate_exact_size(vec2(width, ROW_PX - ui.spacing().item_spacing.y), egui::Sense::click());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, visible(name).as_ref()));
     let painter = ui.painter().with_clip_rect(rect);
     if response.hovered() || response.has_focus() {

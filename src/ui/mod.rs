@@ -1,6 +1,7 @@
 //! The window: draws the workspace's state and turns input into requests. Parses nothing, touches no file.
 
 pub mod app;
+mod choose;
 pub mod conversation;
 mod dialogs;
 mod home;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::bodies::Bodies;
 use super::player::Player;
 use super::text::one_line;
-use crate::formats::Recording;
+use crate::formats::{Recording, SessionRef, Source};
 use crate::model::{Capability, NodeId, Place, Session, Step};
 
 /// A name longer than this is cut; the whole path is in its tooltip.
@@ -52,6 +52,8 @@ pub enum State {
         total_bytes: u64,
     },
     Whole,
+    /// What was opened holds several sessions; one is to be chosen.
+    Choosing(Arc<Source>),
     /// It was not read to its end; the sentence says why and what to do. What was read before may be there.
     Failed(String),
 }
@@ -59,7 +61,8 @@ pub enum State {
 /// An open session.
 pub struct Document {
     pub id: DocumentId,
-    pub path: PathBuf,
+    /// What it is read from: what was named, until that turned out to hold this one session.
+    pub reference: SessionRef,
     pub state: State,
     recording: Option<Arc<dyn Recording>>,
     /// Grows by one whenever `recording` is another one; what was laid out for an older one is stale.
@@ -94,10 +97,10 @@ pub struct Action {
 }
 
 impl Document {
-    pub fn new(id: DocumentId, path: PathBuf) -> Self {
+    pub fn new(id: DocumentId, reference: SessionRef) -> Self {
         Self {
             id,
-            path,
+            reference,
             state: State::Reading { done_bytes: 0, total_bytes: 0 },
             recording: None,
             generation: 0,
@@ -115,9 +118,20 @@ impl Document {
         }
     }
 
-    /// The file's name, for tabs and titles: nothing in it is obeyed.
+    /// The path that it is called by.
+    pub fn path(&self) -> &Path {
+        self.reference.path()
+    }
+
+    /// The file's name, or the session's where a file holds several, for tabs and titles: nothing in it is obeyed.
     pub fn name(&self) -> String {
-        one_line(&self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy(), NAME_CHARS)
+        let path = self.path();
+        let file = || path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let session = self.reference.key.as_ref().and_then(|key| {
+            let title = self.session().and_then(|session| session.title.as_ref());
+            title.or(Some(key))
+        });
+        one_line(&session.map_or_else(file, |name| name.as_str().into()), NAME_CHARS)
     }
 
     pub fn recording(&self) -> Option<&Arc<dyn Recording>> {
@@ -208,14 +222,16 @@ impl Document {
 
     /// Why a step cannot be reverted now.
     pub fn revert_refusal(&self, step: &Step) -> Option<String> {
-        self.action_refusal(Capability::Revert).or_else(|| step.revert_refusal.clone())
+        let previews = self.session().is_some_and(|session| session.capabilities.contains(&Capability::RevertPreview));
+        let capability = if previews { Capability::RevertPreview } else { Capability::Revert };
+        self.action_refusal(capability).or_else(|| step.revert_refusal.clone())
     }
 
     fn action_refusal(&self, capability: Capability) -> Option<String> {
         match &self.state {
             State::Reading { .. } => return Some("The file is still being read".to_owned()),
             State::Failed(_) => return Some("The file was not read to its end".to_owned()),
-            State::Whole => {}
+            State::Whole | State::Choosing(_) => {}
         }
         if let Some(action) = &self.action {
             return Some(format!("{} is going on", action.name));
@@ -239,6 +255,6 @@ impl Document {
     }
 
     pub fn is_at(&self, path: &Path) -> bool {
-        self.path == path
+        self.path() == path
     }
 }

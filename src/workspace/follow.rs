@@ -26,10 +26,16 @@ pub struct Followed {
 struct Follow {
     /// Grows each time the document is followed from another state.
     number: u64,
+    files: Vec<FollowedFile>,
+}
+
+#[derive(Clone)]
+struct FollowedFile {
     path: PathBuf,
+    /// What was read; `None` when it was not there.
+    read: Option<Identity>,
     /// It was not there at the last look.
     gone: bool,
-    read: Identity,
     last: Option<Identity>,
     restless: u32,
 }
@@ -69,11 +75,18 @@ impl Followed {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows the file of a document from the state it was read in.
-    pub fn follow(&self, document: DocumentId, path: PathBuf, read: Identity) {
+    /// Follows the files of a document from the state they were read in; `None` for one that was not there.
+    pub fn follow(&self, document: DocumentId, read: Vec<(PathBuf, Option<Identity>)>) {
         let mut files = self.lock();
         let number = files.get(&document).map_or(0, |follow| follow.number + 1);
-        files.insert(document, Follow { number, path, gone: false, last: None, read, restless: 0 });
+        let followed = |(path, read): (PathBuf, Option<Identity>)| FollowedFile {
+            path,
+            gone: read.is_none(),
+            read,
+            last: None,
+            restless: 0,
+        };
+        files.insert(document, Follow { number, files: read.into_iter().map(followed).collect() });
     }
 
     pub fn forget(&self, document: DocumentId) {
@@ -82,6 +95,13 @@ impl Followed {
 }
 
 impl Follow {
+    fn look(&mut self) -> bool {
+        // All are looked at, even after the first that changed: that is said once.
+        self.files.iter_mut().filter_map(|file| file.look().then_some(())).count() > 0
+    }
+}
+
+impl FollowedFile {
     /// True, once, when the file is another one than was read and has come to rest (or will not), when it is gone, and
     /// when it is back.
     fn look(&mut self) -> bool {
@@ -90,11 +110,11 @@ impl Follow {
             return true;
         }
         // Most looks end here, without opening the file.
-        if metadata.len() == self.read.len && self.last.is_none() && !Self::touched(&metadata, &self.read) {
+        if self.last.is_none() && self.read.as_ref().is_some_and(|read| !Self::touched(&metadata, read)) {
             return false;
         }
         let Ok(now) = Identity::at(&self.path) else { return false };
-        if now == self.read {
+        if self.read.as_ref() == Some(&now) {
             self.last = None;
             return false;
         }
@@ -105,18 +125,15 @@ impl Follow {
             self.restless = 0;
             self.last = None;
             // Said once; the document is followed from its new state once it has been read again.
-            self.read = now;
+            self.read = Some(now);
             return true;
         }
         false
     }
 
     fn touched(metadata: &std::fs::Metadata, read: &Identity) -> bool {
-        metadata
-            .modified()
-            .ok()
-            .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
-            .is_none_or(|age| u64::try_from(age.as_nanos()) != Ok(read.modified_ns))
+        let modified = metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        metadata.len() != read.len || modified.is_none_or(|age| u64::try_from(age.as_nanos()) != Ok(read.modified_ns))
     }
 }
 
@@ -131,7 +148,7 @@ mod tests {
         std::fs::write(&path, "one\n").unwrap();
         let followed = Followed::default();
         let id = DocumentId(7);
-        followed.follow(id, path.clone(), Identity::at(&path).unwrap());
+        followed.follow(id, vec![(path.clone(), Identity::at(&path).ok())]);
         assert_eq!(followed.look(), []);
         std::fs::write(&path, "one\ntwo\n").unwrap();
         assert_eq!(followed.look(), [], "it may still be being written");
@@ -148,12 +165,24 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_was_not_there_is_followed_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, later) = (folder.path().join("sessions.db"), folder.path().join("sessions.db-wal"));
+        std::fs::write(&path, "one").unwrap();
+        let followed = Followed::default();
+        followed.follow(DocumentId(1), vec![(path.clone(), Identity::at(&path).ok()), (later.clone(), None)]);
+        assert_eq!(followed.look(), []);
+        std::fs::write(&later, "two").unwrap();
+        assert_eq!(followed.look(), [DocumentId(1)], "it came");
+    }
+
+    #[test]
     fn a_file_that_never_rests_is_read_now_and_then() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
         std::fs::write(&path, "0\n").unwrap();
         let followed = Followed::default();
-        followed.follow(DocumentId(1), path.clone(), Identity::at(&path).unwrap());
+        followed.follow(DocumentId(1), vec![(path.clone(), Identity::at(&path).ok())]);
         let mut said = 0;
         for number in 1..=10 {
             std::fs::write(&path, "x".repeat(number * 10)).unwrap();

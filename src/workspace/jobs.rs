@@ -16,7 +16,7 @@ use super::document::DocumentId;
 use super::found::FoundSession;
 use super::text::EventText;
 use crate::actions::{ForkReceipt, RevertDone, RevertPlan};
-use crate::formats::Recording;
+use crate::formats::{Recording, SessionRef, Source};
 use crate::store::Receipt;
 
 /// Messages that may wait for the window; a job that sends more waits itself.
@@ -38,6 +38,7 @@ pub enum Message {
     },
     Opened {
         document: DocumentId,
+        reference: SessionRef,
         result: Result<Arc<dyn Recording>, String>,
         receipts: Vec<(PathBuf, u32)>,
     },
@@ -81,11 +82,10 @@ pub enum Message {
     Prompt {
         result: Result<String, String>,
     },
-    /// What was opened is a folder: the newest of its session files, and how many it has in all.
-    FolderRead {
+    /// What was named holds several sessions, or none.
+    Listed {
         document: DocumentId,
-        files: Vec<PathBuf>,
-        all: usize,
+        source: Source,
     },
     /// A job ended by a fault of Stepline's own.
     BrokeDown {

@@ -12,7 +12,11 @@ use super::notices::Level;
 use super::player::Played;
 use super::{Dialog, Workspace};
 use crate::actions::{ForkReceipt, RevertDone};
+use crate::formats::{self, Recording, SessionRef, Source};
 use crate::store::Receipt;
+
+/// So many files that are named together get a tab each.
+const MOST_TABS: usize = 24;
 
 impl Workspace {
     /// Takes in messages for at most `budget`; true when some are left.
@@ -44,7 +48,9 @@ impl Workspace {
                     document.set_recording(recording);
                 }
             }
-            Message::Opened { document, result, receipts } => self.opened(document, result, receipts),
+            Message::Opened { document, reference, result, receipts } => {
+                self.opened(document, reference, result, receipts);
+            }
             Message::Text { document, generation, key, result } => {
                 if let Some(document) = self.document_mut(document)
                     && document.generation == generation
@@ -90,11 +96,11 @@ impl Workspace {
                 self.end_action(document);
                 self.undone(document, result);
             }
-            Message::Picked(paths) => paths.iter().for_each(|path| self.open(path)),
+            Message::Picked(paths) => self.open(&paths),
             Message::NoDialog(sentence) => {
                 self.dialog = Some(Dialog::Path { text: String::new(), reason: Some(sentence) });
             }
-            Message::FolderRead { document, files, all } => self.folder_read(document, &files, all),
+            Message::Listed { document, source } => self.listed(document, source),
             Message::Found(found) => self.found = Some(found),
             Message::Changed { document } => self.read_again(document),
             Message::BrokeDown { name, document } => self.broke_down(name, document),
@@ -117,24 +123,24 @@ impl Workspace {
     fn opened(
         &mut self,
         id: DocumentId,
-        result: Result<Arc<dyn crate::formats::Recording>, String>,
+        reference: SessionRef,
+        result: Result<Arc<dyn Recording>, String>,
         receipts: Vec<(PathBuf, u32)>,
     ) {
         let Some(document) = self.document_mut(id) else { return };
+        document.reference = reference;
         document.receipts = receipts;
         document.reading = None;
         let again = std::mem::take(&mut document.changed_meanwhile);
         let was_open = document.is_whole();
         match result {
             Ok(recording) => {
-                let path = document.path.clone();
-                let identity = recording.files().first().map(|file| file.identity().clone());
+                let path = document.path().to_owned();
+                let watched = recording.watched();
                 document.set_recording(recording);
                 document.state = State::Whole;
                 document.gone = false;
-                if let Some(identity) = identity {
-                    self.followed.follow(id, path.clone(), identity);
-                }
+                self.followed.follow(id, watched);
                 if !was_open {
                     self.settings.remember(&path);
                     self.save_settings();
@@ -175,21 +181,35 @@ impl Workspace {
         self.notice(Level::Error, sentence, None);
     }
 
-    /// The tab that was opened for a folder makes room for those of its sessions.
-    fn folder_read(&mut self, id: DocumentId, files: &[PathBuf], all: usize) {
-        let Some(folder) = self.document(id).map(|document| document.path.clone()) else { return };
-        self.close(id);
-        files.iter().rev().for_each(|file| self.open(file));
-        let folder = folder.display();
-        if all == 0 {
-            let text = format!(
-                "No sessions in this folder: looked for Claude Code transcripts and Outpost journals: {folder}"
-            );
-            self.notice(Level::Warning, text, None);
-        } else if all > files.len() {
-            let text = format!("The {} newest of {all} sessions are open: {folder}", files.len());
-            self.notice(Level::Information, text, None);
+    /// What was named holds several sessions: files that were named one by one get a tab each while they are few, else
+    /// the tab lists what there is.
+    fn listed(&mut self, id: DocumentId, source: Source) {
+        let Some(document) = self.document_mut(id) else { return };
+        document.reading = None;
+        document.changed_meanwhile = false;
+        let named = document.reference.clone();
+        let path = named.path().to_owned();
+        if source.sessions.is_empty() {
+            let error = source.unread.into_iter().next().unwrap_or_else(|| formats::nothing_in(&path));
+            document.state = State::Failed(error.to_string());
+            return;
         }
+        for error in &source.unread {
+            self.notice(Level::Warning, error.to_string(), None);
+        }
+        let is_named = |path: &PathBuf| source.sessions.iter().any(|listed| listed.reference == SessionRef::file(path));
+        if named.paths.len() <= MOST_TABS && named.paths.iter().all(is_named) {
+            self.close(id);
+            let first = self.documents.len();
+            named.paths.iter().for_each(|path| self.open_session(SessionRef::file(path)));
+            self.active = first.min(self.documents.len().saturating_sub(1));
+            return;
+        }
+        if let Some(document) = self.document_mut(id) {
+            document.state = State::Choosing(Arc::new(source));
+        }
+        self.settings.remember(&path);
+        self.save_settings();
     }
 
     fn forked(&mut self, result: Result<ForkReceipt, Failure>) {
@@ -198,7 +218,7 @@ impl Workspace {
                 for warning in &receipt.warnings {
                     self.notice(Level::Warning, warning.clone(), None);
                 }
-                self.open(&receipt.path);
+                self.open(std::slice::from_ref(&receipt.path));
                 if let Some(document) = self.active_mut() {
                     document.want_step(receipt.steps);
                 }
@@ -255,7 +275,7 @@ impl Workspace {
 
     fn read_again(&mut self, id: DocumentId) {
         if let Some(document) = self.document_mut(id)
-            && document.is_whole()
+            && matches!(document.state, State::Whole | State::Choosing(_))
         {
             self.read(id);
         }

@@ -19,7 +19,7 @@ pub mod words;
 mod messages;
 mod requests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use document::{Document, DocumentId};
@@ -31,6 +31,7 @@ use picker::FilePicker;
 use settings::{Loaded, Saver, Settings};
 
 use crate::actions::{ForkReceipt, RevertPlan};
+use crate::formats::SessionRef;
 use crate::store::now;
 
 pub use command::Command;
@@ -159,16 +160,25 @@ impl Workspace {
             || self.documents.iter().any(|document| document.is_reading() || document.action.is_some())
     }
 
-    /// Opens a file in a tab of its own, or shows the tab that has it; of a folder, the newest of its sessions.
-    pub fn open(&mut self, path: &Path) {
+    /// Opens what these paths hold together in a tab, or shows the tab that has it. Where they hold several sessions, the
+    /// tab lists them.
+    pub fn open(&mut self, paths: &[PathBuf]) {
         // Made absolute without asking the disk: the window never waits for it.
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        if let Some(index) = self.documents.iter().position(|document| document.is_at(&path)) {
+        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        self.open_session(SessionRef { paths: paths.iter().map(absolute).collect(), key: None });
+    }
+
+    /// Opens a session in a tab of its own, or shows the tab that has it.
+    pub fn open_session(&mut self, reference: SessionRef) {
+        if reference.paths.is_empty() {
+            return;
+        }
+        if let Some(index) = self.documents.iter().position(|document| document.reference == reference) {
             self.active = index;
             return;
         }
         self.next_id += 1;
-        let document = Document::new(DocumentId(self.next_id), path);
+        let document = Document::new(DocumentId(self.next_id), reference);
         self.documents.push(document);
         self.active = self.documents.len() - 1;
         self.read(DocumentId(self.next_id));

@@ -1,6 +1,6 @@
 //! What the window may ask for, and how it is done.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,18 +13,17 @@ use super::player::Player;
 use super::settings::Theme;
 use super::{Dialog, Workspace, found};
 use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
-use crate::formats::{self, Cut, Observer, Recording};
+use crate::formats::{self, Cut, Observer, OpenError, Recording, SessionRef, Source};
 use crate::model::{Event, MarkerKind};
 use crate::store::{Watch, encode_png, find_receipts, now, write_atomically};
-
-/// A folder opens as this many tabs at most.
-const FOLDER_TABS: usize = 6;
 
 /// Something that the user wants, about the active document unless it says otherwise.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     Run(Command),
-    Open(PathBuf),
+    /// Open what these paths hold together: files, folders.
+    Open(Vec<PathBuf>),
+    OpenSession(SessionRef),
     ShowTab(usize),
     CloseTab(DocumentId),
     SelectStep(u32),
@@ -59,10 +58,11 @@ impl Workspace {
     pub fn handle(&mut self, request: Request) {
         match request {
             Request::Run(command) => self.run(command),
-            Request::Open(path) => {
+            Request::Open(paths) => {
                 self.dialog = None;
-                self.open(&path);
+                self.open(&paths);
             }
+            Request::OpenSession(reference) => self.open_session(reference),
             Request::ShowTab(index) => self.active = index.min(self.documents.len().saturating_sub(1)),
             Request::CloseTab(id) => self.close(id),
             Request::SelectStep(number) => self.with_active(|document| document.select_step(number)),
@@ -225,19 +225,19 @@ impl Workspace {
         }
         let cancelled = cancel_flag();
         document.reading = Some(Arc::clone(&cancelled));
-        let path = document.path.clone();
+        let named = document.reference.clone();
         let wants_partial = document.recording().is_none();
         self.jobs.run("read", Some(id), move |outbox| {
-            if path.is_dir() {
-                let (files, all) = sessions_of_folder(&path);
-                outbox.send(Message::FolderRead { document: id, files, all });
-                return;
-            }
             let reader = Reader { outbox, document: id, cancelled: &cancelled, wants_partial };
-            let result = reader.open(&path);
-            let receipts = find_receipts(&path);
-            let receipts = receipts.into_iter().map(|(path, receipt)| (path, receipt.step_number)).collect();
-            outbox.send(Message::Opened { document: id, result, receipts });
+            outbox.send(match reader.open(named) {
+                Read::Session(reference, result) => {
+                    let receipts = find_receipts(reference.path());
+                    let receipts = receipts.into_iter().map(|(path, receipt)| (path, receipt.step_number)).collect();
+                    let result = result.map_err(|error| error.to_string());
+                    Message::Opened { document: id, reference, result, receipts }
+                }
+                Read::Several(source) => Message::Listed { document: id, source },
+            });
         });
     }
 
@@ -389,14 +389,7 @@ fn watched<T>(
         .map_err(|error| if error.is_cancelled() { Failure::Cancelled } else { Failure::Said(error.to_string()) })
 }
 
-/// The session files of a folder that changed last, and how many it has in all.
-fn sessions_of_folder(folder: &Path) -> (Vec<PathBuf>, usize) {
-    let source = formats::sessions_of(&[folder.to_owned()], &formats::Patient).unwrap_or_default();
-    let files = source.sessions.iter().take(FOLDER_TABS).map(|listed| listed.reference.path().to_owned());
-    (files.collect(), source.sessions.len())
-}
-
-/// Opens a file for the window: progress and the part read so far go to it as they come.
+/// Opens what was named for the window: progress and the part read so far go to it as they come.
 struct Reader<'a> {
     outbox: &'a Outbox,
     document: DocumentId,
@@ -404,14 +397,38 @@ struct Reader<'a> {
     wants_partial: bool,
 }
 
+/// What came of opening.
+enum Read {
+    Session(SessionRef, Result<Arc<dyn Recording>, OpenError>),
+    Several(Source),
+}
+
 impl Reader<'_> {
-    fn open(&self, path: &Path) -> Result<Arc<dyn Recording>, String> {
+    fn open(&self, named: SessionRef) -> Read {
         let progress = |done_bytes, total_bytes| {
             let message = Message::ReadingProgress { document: self.document, done_bytes, total_bytes };
             self.outbox.send_if_room(message);
         };
         let observer = Observing { reader: self, watch: Watch::new(self.cancelled, &progress) };
-        formats::open(path, &observer).map_err(|error| error.to_string())
+        // The most usual cases need no list: one file, and a session that was chosen from a list before.
+        let is_one = named.paths.len() == 1 && !named.path().is_dir();
+        if is_one || named.key.is_some() {
+            match formats::open_session(&named, &observer) {
+                Err(OpenError::Several { .. }) => {}
+                result => return Read::Session(named, result),
+            }
+        }
+        match formats::sessions_of(&named.paths, &observer) {
+            Ok(source) => match source.sessions.as_slice() {
+                [only] => {
+                    let reference = only.reference.clone();
+                    let result = formats::open_session(&reference, &observer);
+                    Read::Session(reference, result)
+                }
+                _ => Read::Several(source),
+            },
+            Err(error) => Read::Session(named, Err(error)),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The sentences of window and command line: what is said of a marker, a count, a moment.
 
-use crate::model::{Decision, Evidence, Fact, Marker, QuestionState, SubagentStatus, Timestamp, clock, duration_words};
+use crate::model::{
+    Asked, Decision, Evidence, Fact, Marker, QuestionState, SubagentStatus, Timestamp, clock, duration_words,
+};
 
 /// What is said of a marker in one line.
 pub fn marker(marker: &Marker) -> String {
@@ -21,23 +23,13 @@ fn fact(fact: &Fact) -> String {
             QuestionState::NotShown => "not shown to anybody".into(),
             QuestionState::Pending => "not answered".into(),
         }),
-        Fact::Approval { decision, by, reason, waited_ms, .. } => {
-            let by = by.as_deref().map(|by| format!(" by {}", if by == "user" { "the user" } else { by }));
-            let by = by.unwrap_or_default();
-            parts.push(match decision {
-                Decision::Granted => format!("approved{by}"),
-                Decision::Denied => format!("denied{by}"),
-                Decision::Auto => format!("auto{}", by.replace(" by ", ": ")),
-                Decision::Blocked => format!("blocked{by}"),
-                Decision::Pending => "waiting for approval".into(),
-                Decision::Cancelled => "approval cancelled".into(),
-            });
+        Fact::Approval { decision, by, reason, waited_ms, asked, .. } => {
+            parts.push(decided(*decision, by.as_deref(), asked));
             if let Some(reason) = reason.as_deref().filter(|_| !matches!(decision, Decision::Auto)) {
                 parts.push(format!("“{reason}”"));
             }
-            if let Some(waited) = waited_ms {
-                parts.push(format!("waited {}", duration_words(*waited)));
-            }
+            parts.extend(waited_ms.map(|waited| format!("waited {}", duration_words(waited))));
+            parts.extend(asked.verification.as_ref().map(|how| format!("signed, verified: {how}")));
         }
         Fact::Fallback { from, to, trigger, reset_at, .. } => {
             parts.push(format!("{} → {}", or(from, "?"), or(to, "?")));
@@ -93,6 +85,20 @@ fn fact(fact: &Fact) -> String {
     parts.join(" · ")
 }
 
+/// Who decided an approval, and how; who may decide while nobody has.
+fn decided(decision: Decision, by: Option<&str>, asked: &Asked) -> String {
+    let by = by.map(|by| format!(" by {}", if by == "user" { "the user" } else { by })).unwrap_or_default();
+    match decision {
+        Decision::Granted => format!("approved{by}"),
+        Decision::Denied => format!("denied{by}"),
+        Decision::Auto => format!("auto{}", by.replace(" by ", ": ")),
+        Decision::Blocked => format!("blocked{by}"),
+        Decision::Pending if asked.actors.is_empty() => "waiting for approval".into(),
+        Decision::Pending => format!("waiting for approval by {}", asked.actors.join(", ")),
+        Decision::Cancelled => "approval cancelled".into(),
+    }
+}
+
 /// A whole number with thin spaces between its thousands.
 pub fn figure(number: u64) -> String {
     let digits = number.to_string();
@@ -129,7 +135,6 @@ pub fn time(at: Option<Timestamp>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Asked;
 
     #[test]
     fn figures_are_grouped_by_thousands() {

@@ -148,11 +148,25 @@ fn a_file_that_is_dropped_is_opened_and_a_folder_gives_its_sessions() {
     window.harness.input_mut().dropped_files.push(Arc::new(Dropped(file)));
     window.wait_for("the file", |window| window.selected() == Some(1));
     window.harness.input_mut().dropped_files.push(Arc::new(Dropped(folder)));
-    window.wait_for("the folder's sessions", |window| {
-        window.workspace().documents().len() == 3 && !window.workspace().is_busy()
-    });
-    let mut names: Vec<String> =
+    window.wait_for("the folder's sessions", |window| window.shows("2 sessions in sessions"));
+    assert_eq!(window.workspace().documents().len(), 2, "a folder is one tab");
+    window.click_containing("Open Create a cart module and a test for it");
+    window.wait_for("the session that was chosen", |window| window.selected() == Some(1));
+    let names: Vec<String> =
         window.workspace().documents().iter().map(stepline::workspace::document::Document::name).collect();
-    names.sort();
-    assert_eq!(names, ["a.jsonl", "b.jsonl", "one.jsonl"]);
+    assert_eq!(names.len(), 3);
+    assert_eq!(&names[..2], ["one.jsonl", "sessions"]);
+    assert!(["a.jsonl", "b.jsonl"].contains(&&*names[2]), "{names:?}");
+}
+
+#[test]
+fn files_that_are_dropped_together_get_a_tab_each() {
+    let mut window = Window::open(&[], [1000.0, 700.0]);
+    for name in ["a.jsonl", "b.jsonl"] {
+        std::fs::write(window.path(name), sample()).unwrap();
+        let file = window.path(name);
+        window.harness.input_mut().dropped_files.push(Arc::new(Dropped(file)));
+    }
+    window.wait_for("both", |window| window.workspace().documents().len() == 2 && !window.workspace().is_busy());
+    assert_eq!(window.workspace().active().unwrap().name(), "a.jsonl", "the first one is shown");
 }

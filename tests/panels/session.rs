@@ -38,7 +38,7 @@ fn the_buttons_of_a_step_fork_it() {
     assert!(window.shows("claude --resume"));
     let fork = window.workspace().active().unwrap();
     assert_eq!(fork.session().unwrap().steps.len(), 2);
-    assert!(fork.path.exists());
+    assert!(fork.path().exists());
     assert_eq!(fs::read(window.path("cart.jsonl")).unwrap(), sample());
     window.press(Key::Escape);
     assert!(!window.shows("A new session with 2 steps"));

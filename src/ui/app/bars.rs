@@ -72,7 +72,7 @@ fn recent_menu(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut
             }
             let entry = ui.add(Button::new(job).frame(false).truncate()).on_hover_text(path_words(path));
             if entry.clicked() {
-                requests.push(Request::Open(path.clone()));
+                requests.push(Request::Open(vec![path.clone()]));
                 ui.close();
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::{Align2, CentralPanel, Frame, Margin, Panel, Stroke, Ui};
 
 use super::super::theme::{self, Theme, space};
-use super::super::{Scene, conversation, dialogs, home, inspector, notices, steps, timeline};
+use super::super::{Scene, choose, conversation, dialogs, home, inspector, notices, steps, timeline};
 use super::{App, bars, replay};
 use crate::workspace::document::State;
 
@@ -31,6 +31,15 @@ impl App {
                     home::failed(ui, theme, document, &mut app.requests);
                 }
             }),
+            Some((State::Choosing(source), None)) => {
+                let source = Arc::clone(source);
+                self.centre(ui, theme, |app, ui| {
+                    if let Some(document) = app.workspace.active() {
+                        let state = &mut app.views.entry(document.id).or_default().choose;
+                        choose::show(ui, theme, document, &source, state, &mut app.requests);
+                    }
+                });
+            }
             Some((_, None)) => self.centre(ui, theme, |app, ui| {
                 if let Some(document) = app.workspace.active() {
                     home::reading(ui, theme, document, &mut app.requests);

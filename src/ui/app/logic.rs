@@ -33,9 +33,12 @@ impl App {
     }
 
     fn take_input(&mut self, context: &Context) {
-        let dropped: Vec<_> =
+        let dropped: Vec<std::path::PathBuf> =
             context.input(|input| input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
-        self.requests.extend(dropped.into_iter().map(Request::Open));
+        if !dropped.is_empty() {
+            // What is dropped together belongs together.
+            self.requests.push(Request::Open(dropped));
+        }
         let open_dialog = self.workspace.dialog.is_some();
         self.requests.extend(keys::commands(context, open_dialog).into_iter().map(Request::Run));
     }

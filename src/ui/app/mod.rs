@@ -17,11 +17,13 @@ use std::time::Instant;
 
 use egui::Context;
 
+use super::choose::ChooseState;
 use super::conversation::ConversationState;
 use super::inspector::InspectorState;
 use super::steps::StepsState;
 use super::theme;
 use super::timeline::TimelineState;
+use crate::formats::SessionRef;
 use crate::workspace::document::DocumentId;
 use crate::workspace::picker::{Complaints, Desktop, FilePicker};
 use crate::workspace::settings::{Settings, Theme};
@@ -51,8 +53,10 @@ pub struct App {
 /// What the window is opened with.
 #[derive(Clone, Debug, Default)]
 pub struct WindowOptions {
-    /// Files and folders to open.
+    /// Files and folders to open together.
     pub paths: Vec<PathBuf>,
+    /// The session of them to open; without it, the one there is, or the list of them.
+    pub session: Option<SessionRef>,
     /// The step of the first file to select.
     pub step: Option<u32>,
     /// Write a picture of the window to this file and leave. For documents and tests.
@@ -70,6 +74,7 @@ pub struct DocumentView {
     pub steps: StepsState,
     pub conversation: ConversationState,
     pub inspector: InspectorState,
+    pub choose: ChooseState,
     kinds: replay::Kinds,
 }
 
@@ -79,10 +84,7 @@ impl App {
         theme::install(context);
         context.options_mut(|options| options.zoom_with_keyboard = false);
         let mut workspace = Workspace::new(surroundings);
-        for path in paths {
-            workspace.open(path);
-        }
-        workspace.handle(Request::ShowTab(0));
+        workspace.open(paths);
         Self {
             workspace,
             views: HashMap::new(),
@@ -142,7 +144,9 @@ pub fn open_window(options: WindowOptions) -> Result<(), String> {
             settings_path: Settings::default_path(),
             claude_projects: found::claude_projects(),
         };
-        let mut app = App::new(&context, surroundings, &options.paths, options.step);
+        let paths = if options.session.is_some() { &[][..] } else { &options.paths };
+        let mut app = App::new(&context, surroundings, paths, options.step);
+        options.session.clone().into_iter().for_each(|session| app.workspace.open_session(session));
         app.screenshot = options.screenshot.clone().map(Screenshot::new);
         app.theme = options.theme;
         Ok(Box::new(app))

@@ -85,7 +85,7 @@ fn list(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<Re
         for (index, document) in workspace.documents().iter().enumerate() {
             let name = visible(&document.name()).into_owned();
             let entry = Button::selectable(index == workspace.active_index(), name).truncate();
-            if ui.add(entry).on_hover_text(path_words(&document.path)).clicked() {
+            if ui.add(entry).on_hover_text(path_words(document.path())).clicked() {
                 requests.push(Request::ShowTab(index));
                 ui.close();
             }
@@ -147,7 +147,7 @@ fn tab(
     }
     if close.clicked() || response.middle_clicked() {
         requests.push(Request::CloseTab(document.id));
-    } else if response.on_hover_text(path_words(&document.path)).clicked() {
+    } else if response.on_hover_text(path_words(document.path())).clicked() {
         requests.push(Request::ShowTab(index));
     }
     rect

@@ -121,7 +121,7 @@ fn path(ui: &mut Ui, theme: &Theme, text: &mut String, reason: Option<&str>, req
     closing_row(ui, requests, |ui, requests| {
         let open = ui.add_enabled(!wanted.is_empty(), egui::Button::new("Open"));
         if (open.clicked() || entered) && !wanted.is_empty() {
-            requests.push(Request::Open(wanted.into()));
+            requests.push(Request::Open(vec![wanted.into()]));
         }
         if ui.button("Cancel").clicked() {
             requests.push(Request::CloseDialog);

@@ -6,7 +6,7 @@ use super::super::theme::{self, Theme, size, space};
 use super::super::words;
 use super::scroll;
 use crate::actions::RevertPlan;
-use crate::formats::{FileAction, FileActionKind};
+use crate::formats::{Effect, FileAction, FileActionKind};
 use crate::workspace::document::DocumentId;
 use crate::workspace::text::visible;
 use crate::workspace::{Request, Workspace};
@@ -53,35 +53,43 @@ pub fn show(
     });
     scroll::keys(ui, "revert preview", &shown);
     ui.add_space(space::S);
-    let name = visible(&document.name()).into_owned();
-    match &plan.would_refuse {
-        Some(reason) => ui.add(
-            Label::new(RichText::new(format!("Cannot be done now: {}", visible(reason))).color(theme.failure)).wrap(),
-        ),
-        None => ui.add(
-            Label::new(
-                RichText::new(format!(
-                    "{name} is written anew. A backup and a receipt stay beside it; Undo revert puts every byte back."
-                ))
-                .color(theme.weak),
-            )
-            .wrap(),
-        ),
-    };
+    let (text, colour) = what_is_written(plan, &document.name(), theme);
+    ui.add(Label::new(RichText::new(visible(&text)).color(colour)).wrap());
+    if matches!(plan.revert.effect, Effect::Preview(_)) {
+        super::closing_row(ui, requests, cancel);
+        return;
+    }
     let refused = plan.would_refuse.as_deref();
+    let name = if plan.export_path.is_some() { "Write what stays" } else { "Revert now" };
     super::closing_row(ui, requests, |ui, requests| {
-        let button = Button::new("Revert now").stroke(Stroke::new(1.0, theme.failure));
+        let button = Button::new(name).stroke(Stroke::new(1.0, theme.failure));
         let response = ui.add_enabled(refused.is_none(), button);
         if response.clicked() {
             requests.push(Request::ConfirmRevert);
         }
         if let Some(reason) = refused {
-            let spoken = format!("Revert now, not available: {reason}");
+            let spoken = format!("{name}, not available: {reason}");
             response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, false, &spoken));
             response.on_disabled_hover_text(reason);
         }
         cancel(ui, requests);
     });
+}
+
+/// What the button would write, or why there is none.
+fn what_is_written(plan: &RevertPlan, name: &str, theme: &Theme) -> (String, egui::Color32) {
+    match (&plan.revert.effect, &plan.would_refuse, &plan.export_path) {
+        (Effect::Preview(reason), ..) => (format!("A preview only: {reason}"), theme.weak),
+        (_, Some(reason), _) => (format!("Cannot be done now: {reason}"), theme.failure),
+        (Effect::Export(_), None, path) => {
+            let path = path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+            (format!("What stays is written to a new file; {name} is not touched: {path}"), theme.weak)
+        }
+        (Effect::Cut(_), None, _) => {
+            let text = "is written anew. A backup and a receipt stay beside it; Undo revert puts every byte back.";
+            (format!("{name} {text}"), theme.weak)
+        }
+    }
 }
 
 /// The button that has the focus at first: a hasty Enter changes nothing.
@@ -104,12 +112,18 @@ fn counts(plan: &RevertPlan) -> String {
         runs if runs == plan.dropped_steps => "the agent ran in each".to_owned(),
         runs => format!("the agent ran in {} of them", words::figure(runs)),
     };
-    [
+    let dropped = &plan.revert.dropped;
+    let called_off = dropped.cancelled_runs.filter(|runs| *runs > 0);
+    let mut parts = vec![
         format!("{steps}, {ran}"),
-        words::count(plan.revert.dropped.messages, "message", "messages"),
+        words::count(dropped.messages, "message", "messages"),
         words::count(plan.dropped_events, "event", "events"),
-    ]
-    .join(" · ")
+    ];
+    parts
+        .extend(called_off.map(|runs| format!("calls off {}", words::count(runs, "run that waits", "runs that wait"))));
+    parts
+        .extend(dropped.console_rows.map(|rows| words::count(rows, "row of the transcript", "rows of the transcript")));
+    parts.join(" · ")
 }
 
 /// Approvals cancelled, files that the workspace keeps changed, commands that nothing takes back.
@@ -131,11 +145,15 @@ fn effects(ui: &mut Ui, theme: &Theme, plan: &RevertPlan) {
         };
         lines(ui, theme, dropped.file_actions.iter().map(line));
     }
+    if !dropped.conflicts.is_empty() {
+        section(ui, theme, "Of these, no longer as the agent left them");
+        lines(ui, theme, dropped.conflicts.iter().cloned());
+    }
     if !dropped.irreversible.is_empty() {
         section(ui, theme, "Commands that ran; nothing takes them back");
         lines(ui, theme, dropped.irreversible.iter().map(|(tool, what)| format!("{tool}: {what}")));
     }
-    for warning in &plan.revert.warnings {
+    for warning in plan.revert.estimate.iter().chain(&plan.revert.warnings) {
         ui.add(Label::new(RichText::new(visible(warning)).color(theme.fallback)).wrap());
     }
 }

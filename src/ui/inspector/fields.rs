@@ -98,6 +98,11 @@ pub fn event(ui: &mut Ui, scene: &mut Scene<'_>, event: &Event) {
     if let Some(marker) = event.marker.as_deref() {
         field("Marker", Some(marker.kind().word().to_owned()));
         field("Says", Some(words::marker(marker)));
+        if let Fact::Approval { asked, .. } = &marker.fact {
+            field("Asked", asked.prompt.clone());
+            field("May decide", (!asked.actors.is_empty()).then(|| asked.actors.join(", ")));
+            field("Signature", asked.verification.clone());
+        }
         let evidence = match marker.evidence {
             Evidence::Recorded => "recorded in the file",
             Evidence::Inferred => "inferred, the file does not say so",

@@ -1,6 +1,7 @@
 //! The inspector: the fields of the selected step or event, its tokens, and the record as it stands in the file.
 
 mod fields;
+mod kin;
 
 use egui::{Frame, Margin, RichText, ScrollArea, Stroke, Ui};
 
@@ -25,26 +26,31 @@ pub struct InspectorState {
 pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState) {
     Frame::new().inner_margin(Margin::symmetric(12, 10)).show(ui, |ui| {
         ScrollArea::vertical().id_salt("inspector").auto_shrink(false).show(ui, |ui| {
-            let Some(step) = scene.document.selected_step() else {
-                ui.label(RichText::new("Nothing is selected").color(scene.theme.weak));
-                return;
-            };
+            let step = scene.document.selected_step();
             let event = scene.document.selected_event().and_then(|index| scene.session.events.get(index));
+            if step.is_none() && event.is_none() {
+                ui.label(RichText::new("Nothing is selected").color(scene.theme.weak));
+            }
             if let Some(event) = event {
                 fields::event(ui, scene, event);
                 separator(ui, scene);
             }
-            let of = (scene.document.id, scene.document.generation, step.number);
-            if state.sums.as_ref().is_none_or(|(known, _)| *known != of) {
-                state.sums = Some((of, fields::Sums::of(scene.session, step)));
+            if let Some(step) = step {
+                let of = (scene.document.id, scene.document.generation, step.number);
+                if state.sums.as_ref().is_none_or(|(known, _)| *known != of) {
+                    state.sums = Some((of, fields::Sums::of(scene.session, step)));
+                }
+                if let Some((_, sums)) = &state.sums {
+                    fields::step(ui, scene, step, sums);
+                }
+                separator(ui, scene);
             }
-            if let Some((_, sums)) = &state.sums {
-                fields::step(ui, scene, step, sums);
+            tokens(ui, scene, &step.map(|step| step.usage).unwrap_or_default(), &scene.session.usage);
+            kin::show(ui, scene);
+            if let Some(place) = event.map(|event| event.place).or(step.map(|step| step.place)) {
+                separator(ui, scene);
+                raw(ui, scene, place);
             }
-            separator(ui, scene);
-            tokens(ui, scene, &step.usage, &scene.session.usage);
-            separator(ui, scene);
-            raw(ui, scene, event.map_or(step.place, |event| event.place));
         });
     });
 }

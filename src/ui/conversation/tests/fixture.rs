@@ -138,7 +138,7 @@ impl Draft {
     /// The document, with all texts read or none.
     pub fn document(self, read: bool) -> Document {
         let recording: Arc<dyn Recording> = Arc::new(self.fake);
-        let mut document = Document::new(DocumentId(1), "/tmp/cart.jsonl".into());
+        let mut document = Document::new(DocumentId(1), crate::formats::SessionRef::file("/tmp/cart.jsonl".as_ref()));
         document.set_recording(Arc::clone(&recording));
         document.state = State::Whole;
         if read {

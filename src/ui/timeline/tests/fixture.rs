@@ -1,6 +1,5 @@
 //! Sessions made by hand, and a window that shows only the strip.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use egui::Vec2;
@@ -176,7 +175,7 @@ pub struct App {
 
 impl App {
     pub fn new(session: Session) -> Self {
-        let mut document = Document::new(DocumentId(1), PathBuf::from("s.jsonl"));
+        let mut document = Document::new(DocumentId(1), crate::formats::SessionRef::file("s.jsonl".as_ref()));
         let session = Arc::new(Fake::of(session));
         document.set_recording(session.clone());
         document.select_step(1);
