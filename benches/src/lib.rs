@@ -3,4 +3,5 @@
 pub mod measure;
 mod prose;
 mod random;
+pub mod stores;
 pub mod transcript;

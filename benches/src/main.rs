@@ -3,6 +3,7 @@
 //! Each measurement runs in a process of its own, so that its time and its peak memory are nobody else's: the program
 //! starts itself again with `measure NAME FILE`.
 
+mod database;
 mod frames;
 mod probe;
 
@@ -15,11 +16,14 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use lexopt::{Arg, Parser, ValueExt};
 use probe::{Figures, Probe};
+use stepline_bench::stores;
 use stepline_bench::transcript::{self, Options, Summary};
 
 const USAGE: &str = "\
 stepline-bench [--mb N] [--seed N] [--runs N]    make a transcript of N MB (100) and measure opening it, N times (3)
 stepline-bench [--runs N] FILE                   measure opening this file
+stepline-bench systems [--mb N] [--runs N]       make a database of N MB (500) with 300 sessions and a journal of 64 MiB,
+                                                 and measure listing and opening
 stepline-bench generate [--mb N] [--seed N] FILE write such a transcript
 ";
 
@@ -45,6 +49,7 @@ fn run() -> Result<()> {
             let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
             println!("{:?}", generate(Path::new(file), arguments.options)?);
         }
+        "systems" => systems(arguments.options.bytes, arguments.options.seed, arguments.runs)?,
         "help" => print!("{USAGE}"),
         _ => {
             let file = arguments.values.first().map(PathBuf::from);
@@ -65,22 +70,29 @@ impl Arguments {
     fn parse(mut parser: Parser) -> Result<Self> {
         let options = Options { bytes: 100_000_000, seed: 1 };
         let mut arguments = Self { command: String::new(), options, runs: 3, values: Vec::new() };
+        let mut sized = false;
         while let Some(argument) = parser.next()? {
             match argument {
-                Arg::Long("mb") => arguments.options.bytes = parser.value()?.parse::<u64>()? * 1_000_000,
+                Arg::Long("mb") => {
+                    arguments.options.bytes = parser.value()?.parse::<u64>()? * 1_000_000;
+                    sized = true;
+                }
                 Arg::Long("seed") => arguments.options.seed = parser.value()?.parse()?,
                 Arg::Long("runs") => arguments.runs = parser.value()?.parse::<usize>()?.max(1),
                 Arg::Long("help") | Arg::Short('h') => arguments.command = "help".to_owned(),
                 Arg::Value(word)
                     if arguments.command.is_empty()
                         && arguments.values.is_empty()
-                        && (word == "measure" || word == "generate") =>
+                        && (word == "measure" || word == "generate" || word == "systems") =>
                 {
                     arguments.command = word.to_string_lossy().into_owned();
                 }
                 Arg::Value(value) => arguments.values.push(value),
                 other => return Err(other.unexpected().into()),
             }
+        }
+        if arguments.command == "systems" && !sized {
+            arguments.options.bytes = 500_000_000;
         }
         Ok(arguments)
     }
@@ -147,6 +159,39 @@ fn report(file: Option<PathBuf>, options: Options, runs: usize) -> Result<()> {
         && made.steps != found
     {
         bail!("{} steps were written and {found} were found", made.steps);
+    }
+    Ok(())
+}
+
+/// Measures what the other systems keep, at size.
+fn systems(bytes: u64, seed: u64, runs: usize) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let database = folder.path().join("sessions.db");
+    let made = stores::write_database(&database, bytes, 300, seed)?;
+    let journal = folder.path().join("journal.json");
+    let turns = stores::write_journal(&journal, 64 * 1024 * 1024, seed)?;
+    println!("database      {}, {} sessions", megabytes(std::fs::metadata(&database)?.len()), made.sessions);
+    println!("journal       {}, {turns} turns", megabytes(std::fs::metadata(&journal)?.len()));
+    println!("median of     {runs} runs each\n");
+    println!("{:<16}{:>10}{:>10}{:>14}{:>12}", "", "cpu", "wall", "peak memory", "yardsticks");
+    let mut opened = Vec::new();
+    for (name, probe, yardstick, path) in [
+        ("list sessions", Probe::List, Probe::ListYardstick, &database),
+        ("open a session", Probe::OpenListed, Probe::RowsYardstick, &database),
+        ("open journal", Probe::Open, Probe::WholeYardstick, &journal),
+    ] {
+        let yardstick = median(yardstick, path, runs)?;
+        print_row("  its yardstick", &yardstick, &yardstick);
+        let figures = median(probe, path, runs)?;
+        print_row(name, &figures, &yardstick);
+        opened.push(figures.steps);
+    }
+    println!(
+        "\nyardsticks: the columns of the list selected; the session's rows selected and each message parsed to a"
+    );
+    println!("serde_json value; the journal parsed to one serde_json value; each dropped, on one thread");
+    if opened != [None, Some(made.steps), Some(turns)] {
+        bail!("{} and {turns} steps were written, {opened:?} were found", made.steps);
     }
     Ok(())
 }

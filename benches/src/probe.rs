@@ -14,7 +14,7 @@ use stepline::formats::{self, Observer, Patient, Recording};
 use stepline::store::Watch;
 use stepline_bench::measure;
 
-use crate::frames;
+use crate::{database, frames};
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,16 @@ pub enum Probe {
     OpenWithPartials,
     /// The window itself, without a screen.
     Frames,
+    /// Parsing a file that is one document to a value and dropping it.
+    WholeYardstick,
+    /// Listing the sessions of a database.
+    List,
+    /// What listing them costs a program that only selects the columns.
+    ListYardstick,
+    /// Opening the session of a database that was worked on last.
+    OpenListed,
+    /// What selecting that session's rows and parsing each message costs, with nothing kept.
+    RowsYardstick,
 }
 
 /// What a measurement gave; `None` where the system does not tell, or where it makes no sense.
@@ -46,7 +56,18 @@ pub struct Figures {
 }
 
 impl Probe {
-    const ALL: [Self; 5] = [Self::Yardstick, Self::Open, Self::Steps, Self::OpenWithPartials, Self::Frames];
+    const ALL: [Self; 10] = [
+        Self::Yardstick,
+        Self::Open,
+        Self::Steps,
+        Self::OpenWithPartials,
+        Self::Frames,
+        Self::WholeYardstick,
+        Self::List,
+        Self::ListYardstick,
+        Self::OpenListed,
+        Self::RowsYardstick,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -55,6 +76,11 @@ impl Probe {
             Self::Steps => "steps",
             Self::OpenWithPartials => "open-with-partials",
             Self::Frames => "frames",
+            Self::WholeYardstick => "whole-yardstick",
+            Self::List => "list",
+            Self::ListYardstick => "list-yardstick",
+            Self::OpenListed => "open-listed",
+            Self::RowsYardstick => "rows-yardstick",
         }
     }
 
@@ -88,6 +114,29 @@ impl Probe {
             }
             Self::Steps => {
                 steps(path)?;
+                (None, None)
+            }
+            Self::WholeYardstick => {
+                let value: Value = serde_json::from_reader(BufReader::with_capacity(256 * 1024, File::open(path)?))?;
+                std::hint::black_box(&value);
+                (None, None)
+            }
+            Self::List => {
+                let sessions = formats::sessions_of(&[path.to_owned()], &Patient)?.sessions;
+                std::hint::black_box(&sessions);
+                (None, None)
+            }
+            Self::ListYardstick => {
+                database::select_sessions(path)?;
+                (None, None)
+            }
+            Self::OpenListed => {
+                let key = Some(database::last_session(path)?);
+                let reference = formats::SessionRef { paths: vec![path.to_owned()], key };
+                (Some(formats::open_session(&reference, &Patient)?), None)
+            }
+            Self::RowsYardstick => {
+                database::select_rows(path)?;
                 (None, None)
             }
             Self::Open | Self::Frames => (Some(formats::open(path, &Patient)?), None),
