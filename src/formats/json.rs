@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::skim::Raw;
 use crate::store::Span;
 
 /// A record's text made readable, and what had to be done for it.
@@ -107,31 +108,47 @@ pub fn mend_surrogates(text: &str) -> String {
 }
 
 /// The text of a raw JSON string, whatever it holds; `None` when the value is no string.
-pub fn string(raw: &RawValue) -> Option<String> {
-    let text = raw.get();
+pub fn string<'a>(raw: impl Into<Raw<'a>>) -> Option<String> {
+    let text = raw.into().get();
     if !text.starts_with('"') {
         return None;
     }
     serde_json::from_str(text).or_else(|_| serde_json::from_str(&mend_surrogates(text))).ok()
 }
 
-/// The first `limit` UTF-16 units or more of a raw JSON string, without reading the rest of it.
-pub fn string_start(raw: &RawValue, limit: usize) -> Option<String> {
+/// The first `limit` UTF-16 units of a raw JSON string or a few more, without reading the rest of it.
+pub fn string_start<'a>(raw: impl Into<Raw<'a>>, limit: usize) -> Option<String> {
+    let raw = raw.into();
     let text = raw.get();
-    // Six bytes at most stand for one character of the basic plane.
-    if text.len() <= limit * 6 + 2 {
+    // A byte stands for one unit at most: a short string has no more than are wanted.
+    if text.len() <= limit + 2 {
         return string(raw);
     }
-    let bytes = text.as_bytes();
-    let mut end = 1;
-    while end < limit * 6 {
-        end += match (bytes.get(end), bytes.get(end + 1)) {
-            (Some(b'\\'), Some(b'u')) => 6,
-            (Some(b'\\'), _) => 2,
-            _ => 1,
-        };
+    let inner = text.strip_prefix('"')?;
+    let (mut end, mut units) = (0, 0);
+    while units < limit {
+        let rest = inner.as_bytes().get(end..inner.len().min(end + limit - units)).unwrap_or_default();
+        let hop = memchr::memchr2(b'\\', b'"', rest);
+        let plain_end = inner.floor_char_boundary(end + hop.unwrap_or(rest.len()));
+        let plain = inner.get(end..plain_end)?;
+        units += if plain.is_ascii() { plain.len() } else { plain.encode_utf16().count() };
+        end = plain_end;
+        match (hop, inner.as_bytes().get(end)?) {
+            (Some(_), b'\\') => {
+                end += if inner.as_bytes().get(end + 1) == Some(&b'u') { 6 } else { 2 };
+                units += 1;
+            }
+            (Some(_), _) => break,
+            // The stretch ends inside a character.
+            (None, _) if plain.is_empty() => {
+                let character = inner.get(end..)?.chars().next()?;
+                end += character.len_utf8();
+                units += character.len_utf16();
+            }
+            (None, _) => {}
+        }
     }
-    let whole = format!("{}\"", text.get(..text.floor_char_boundary(end))?);
+    let whole = format!("\"{}\"", inner.get(..end)?);
     let mut start: String =
         serde_json::from_str(&whole).or_else(|_| serde_json::from_str(&mend_surrogates(&whole))).ok()?;
     // The cut may have parted a surrogate pair.
@@ -142,8 +159,8 @@ pub fn string_start(raw: &RawValue, limit: usize) -> Option<String> {
 }
 
 /// Bytes of text that a raw JSON string holds, nearly: escapes count as written.
-pub fn string_bytes(raw: &RawValue) -> u32 {
-    u32::try_from(raw.get().len().saturating_sub(2)).unwrap_or(u32::MAX)
+pub fn string_bytes<'a>(raw: impl Into<Raw<'a>>) -> u32 {
+    u32::try_from(raw.into().get().len().saturating_sub(2)).unwrap_or(u32::MAX)
 }
 
 /// Reads a record as `T`: as it is; else with half surrogates mended and raw control characters as spaces, which keeps
@@ -255,9 +272,9 @@ mod tests {
     #[test]
     fn half_surrogates_are_replaced_whole_pairs_stay() {
         assert_eq!(mend_surrogates(r#""\ud83d\ude00 \ud83d x \\ud83d""#), r#""\ud83d\ude00 \ufffd x \\ud83d""#);
-        assert_eq!(string(&raw(r#""a\ud83d""#)).unwrap(), "a\u{fffd}");
-        assert_eq!(string(&raw(r#""\ud83d\ude00""#)).unwrap(), "😀");
-        assert_eq!(string(&raw("7")), None);
+        assert_eq!(string(&*raw(r#""a\ud83d""#)).unwrap(), "a\u{fffd}");
+        assert_eq!(string(&*raw(r#""\ud83d\ude00""#)).unwrap(), "😀");
+        assert_eq!(string(&*raw("7")), None);
     }
 
     #[test]
@@ -265,10 +282,24 @@ mod tests {
         for filler in ["x", "é", r"\n", r"\u00e9", r"\\", r"\ud83d\ude00"] {
             for shift in 0..14 {
                 let text = format!("\"{}{}\"", "-".repeat(shift), filler.repeat(4000));
-                let start = string_start(&raw(&text), 40).unwrap();
-                assert!(string(&raw(&text)).unwrap().starts_with(&start), "{filler} {shift}");
+                let start = string_start(&*raw(&text), 40).unwrap();
+                assert!(string(&*raw(&text)).unwrap().starts_with(&start), "{filler} {shift}");
                 assert!(start.encode_utf16().count() >= 30, "{filler} {shift}: {start:?}");
             }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_start_of_a_string_is_its_start(text in "(a|é|😀|\n|\"|\\\\| ){0,80}", limit in 1_usize..60) {
+            let quoted = serde_json::to_string(&text).unwrap();
+            let start = string_start(&*raw(&quoted), limit).unwrap();
+            proptest::prop_assert!(text.starts_with(&start));
+            let (wanted, got) = (text.encode_utf16().count().min(limit), start.encode_utf16().count());
+            proptest::prop_assert!(got >= wanted, "{got} of {wanted}");
+            let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            let start = string_start(&*raw(&format!("\"{escaped}\"")), limit).unwrap();
+            proptest::prop_assert!(text.starts_with(&start));
         }
     }
 

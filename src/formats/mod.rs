@@ -13,6 +13,7 @@ mod lenient;
 mod prefix;
 mod progress;
 mod record;
+mod skim;
 mod source;
 
 mod claude;

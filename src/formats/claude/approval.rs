@@ -106,7 +106,10 @@ fn recorded_ruling(recorded: &PermissionDecision, feedback: Option<&str>) -> Opt
 
 /// What the user wrote on refusing, which the model is told after these words.
 fn feedback_in(text: &str) -> Option<&str> {
-    let (_, said) = text.split_once("the user said:")?;
+    const BEFORE: &str = "the user said:";
+    // Nearly no result has it, and all are looked at.
+    let at = memchr::memmem::find(text.as_bytes(), BEFORE.as_bytes())?;
+    let said = text.get(at + BEFORE.len()..)?;
     Some(said.trim()).filter(|said| !said.is_empty())
 }
 

@@ -18,7 +18,7 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Symbols {
     names: Vec<Arc<str>>,
-    by_name: HashMap<Arc<str>, Symbol>,
+    by_name: HashMap<Arc<str>, Symbol, foldhash::fast::RandomState>,
 }
 
 impl Symbols {

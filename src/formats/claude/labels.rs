@@ -1,14 +1,13 @@
 //! Short texts for rows and markers, made without reading long ones to their end.
 
-use serde_json::value::RawValue;
-
 use crate::formats::json;
 use crate::formats::labels::{LABEL_CHARS, MARKER_BYTES, line};
+use crate::formats::skim::Raw;
 
 /// The label of a raw JSON string; empty when it is none.
-pub(super) fn line_of(raw: &RawValue) -> Box<str> {
-    // White space at the start may be long; two labels' worth is enough for all but the oddest.
-    line(&json::string_start(raw, 2 * LABEL_CHARS).unwrap_or_default())
+pub(super) fn line_of(raw: Raw<'_>) -> Box<str> {
+    // White space at the start may be long; four labels' worth is enough for all but the oddest.
+    line(&json::string_start(raw, 4 * LABEL_CHARS).unwrap_or_default())
 }
 
 /// At most `limit` bytes of `text`, cut between characters.

@@ -23,6 +23,7 @@ mod record;
 mod replay;
 mod revert;
 mod session;
+mod skimmed;
 mod steps;
 mod subagents;
 mod system;

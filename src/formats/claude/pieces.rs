@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::approval::{self, Facts};
 use super::index::{Call, Flags, NONE, Notified, Outcome, Piece, Record, Symbols, What, prompt_hash};
@@ -14,11 +13,16 @@ use super::record::{Block, Content, Envelope};
 use super::system;
 use crate::formats::json;
 use crate::formats::labels::line;
-use crate::formats::lenient::{Count, Flag, Object, Text};
+use crate::formats::lenient::{Object, Text};
+use crate::formats::skim::{Raw, Skim};
 use crate::model::{EventKind, Fact, Marker, Timestamp, summarise};
 
 /// A `toolUseResult` longer than this is looked into only where the call cannot do without.
 const SMALL_RESULT_BYTES: usize = 64 * 1024;
+
+/// UTF-16 units that are read of a result: enough for what it says of permission, and for its label.
+const RESULT_START: usize = 1200;
+const PLAIN_START: usize = 640;
 
 /// What the agent writes after a prompt that was never answered, before it takes the next one.
 const NO_ANSWER: &str = "No response requested.";
@@ -98,7 +102,7 @@ pub(super) fn of_chain_record(envelope: &Envelope, sink: &mut Sink) {
     }
 }
 
-fn ids_in(raw: &RawValue) -> usize {
+fn ids_in(raw: Raw<'_>) -> usize {
     serde_json::from_str::<Vec<serde::de::IgnoredAny>>(raw.get()).map_or(0, |ids| ids.len())
 }
 
@@ -241,7 +245,10 @@ fn is_result(block: &Block) -> bool {
 }
 
 fn result(envelope: &Envelope, number: usize, block: &Block, sink: &mut Sink) {
-    let (start, bytes) = block.content.map_or((String::new(), 0), content_start);
+    // Of a plain success no more is wanted than its label; words of the user or the harness stand further on.
+    let is_plain = !block.is_error.0 && envelope.tool_use_result.is_some() && envelope.user_feedback.0.is_none();
+    let limit = if is_plain { PLAIN_START } else { RESULT_START };
+    let (start, bytes) = block.content.map_or((String::new(), 0), |content| content_start(content, limit));
     let outcome_text = envelope.tool_use_result.and_then(|raw| json::string_start(raw, 400));
     let facts = Facts {
         recorded: envelope.permission_decision.0.as_ref(),
@@ -283,47 +290,37 @@ struct LookedInto {
     has_answers: bool,
 }
 
-fn look_into(raw: &RawValue) -> LookedInto {
-    #[derive(Deserialize, Default)]
-    #[serde(default, rename_all = "camelCase")]
-    struct Fields<'a> {
-        #[serde(borrow)]
-        agent_id: Text<'a>,
-        #[serde(borrow)]
-        run_id: Text<'a>,
-        #[serde(borrow)]
-        status: Text<'a>,
-        interrupted: Flag,
-        total_tokens: Count,
-    }
-    let text = raw.get();
-    let has = |key: &str| memchr::memmem::find(text.as_bytes(), key.as_bytes()).is_some();
-    // Most results are output of commands and files: they have none of these keys, and need no second parse.
-    let has_answers = text.starts_with('{') && has("\"answers\"");
-    let mut found = LookedInto { has_answers, ..LookedInto::default() };
-    let wanted = ["\"agentId\"", "\"runId\"", "\"interrupted\":true", "\"interrupted\": true"].into_iter().any(has);
-    if !text.starts_with('{') || text.len() > SMALL_RESULT_BYTES || !wanted {
-        return found;
-    }
-    let mut spare = String::new();
-    if let Ok(Object(Some(fields))) = json::record::<Object<Fields>>(text, &mut spare) {
-        found.interrupted = fields.interrupted.0;
-        found.launched = fields.status.is("async_launched");
-        found.agent = fields.agent_id.to_owned_option().or_else(|| fields.run_id.to_owned_option());
-    }
-    found
+fn look_into(raw: Raw<'_>) -> LookedInto {
+    let mut found = LookedInto::default();
+    let (mut agent, mut run) = (None, None);
+    let is_small = raw.get().len() <= SMALL_RESULT_BYTES;
+    let skimmed = Skim::again(raw).fields(|skim, key| {
+        let value = skim.value()?;
+        match key {
+            "answers" => found.has_answers = true,
+            "interrupted" => found.interrupted = is_small && value.get() == "true",
+            "status" => found.launched = is_small && value.get() == "\"async_launched\"",
+            "agentId" if is_small => agent = json::string(value),
+            "runId" if is_small => run = json::string(value),
+            _ => {}
+        }
+        Some(())
+    });
+    found.agent = agent.or(run);
+    // What is no object, or odd, says nothing.
+    skimmed.map(|()| found).unwrap_or_default()
 }
 
 /// The start of a result's text and the length of all of it. A result is a string, or blocks of text and images.
-fn content_start(raw: &RawValue) -> (String, u32) {
-    if let Some(start) = json::string_start(raw, 1200) {
+fn content_start(raw: Raw<'_>, limit: usize) -> (String, u32) {
+    if let Some(start) = json::string_start(raw, limit) {
         return (start, json::string_bytes(raw));
     }
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct Part<'a> {
         #[serde(borrow)]
-        text: Option<&'a RawValue>,
+        text: Option<Raw<'a>>,
     }
     let mut spare = String::new();
     let Ok(crate::formats::lenient::List(parts)) =
@@ -331,9 +328,9 @@ fn content_start(raw: &RawValue) -> (String, u32) {
     else {
         return (String::new(), 0);
     };
-    let texts: Vec<&RawValue> = parts.iter().filter_map(|part| part.0.as_ref()?.text).collect();
-    let start = texts.iter().find_map(|text| json::string_start(text, 1200)).unwrap_or_default();
-    (start, texts.iter().fold(0, |sum: u32, text| sum.saturating_add(json::string_bytes(text))))
+    let texts: Vec<Raw<'_>> = parts.iter().filter_map(|part| part.0.as_ref()?.text).collect();
+    let start = texts.iter().find_map(|text| json::string_start(*text, limit)).unwrap_or_default();
+    (start, texts.iter().fold(0, |sum: u32, text| sum.saturating_add(json::string_bytes(*text))))
 }
 
 fn assistant(envelope: &Envelope, sink: &mut Sink) {
@@ -371,7 +368,7 @@ fn api_error(envelope: &Envelope, content: &Content, sink: &mut Sink) {
     sink.fact(EventKind::Failure, Fact::Failure { code, message: message.clone() }, &message, bytes_of(&message));
 }
 
-fn number_text(raw: &RawValue) -> Option<String> {
+fn number_text(raw: Raw<'_>) -> Option<String> {
     let text = raw.get();
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.to_owned())
 }

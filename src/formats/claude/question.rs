@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::approval::Ruling;
 use super::labels::marker_text;
 use crate::formats::json;
 use crate::formats::lenient::{List, Object, Text};
+use crate::formats::skim::Raw;
 use crate::model::{Decision, Fact, QuestionState, summarise};
 
 /// The tool whose calls are questions.
@@ -49,7 +49,7 @@ struct InputOption<'a> {
 }
 
 /// The questions in the input of a call.
-pub(super) fn asked(input: &RawValue) -> Vec<Asked> {
+pub(super) fn asked(input: Raw<'_>) -> Vec<Asked> {
     let mut spare = String::new();
     let Ok(Object(Some(input))) = json::record::<Object<Input>>(input.get(), &mut spare) else { return Vec::new() };
     let questions = input.questions.0.into_iter().filter_map(|question| question.0);
@@ -70,12 +70,12 @@ pub(super) fn asked(input: &RawValue) -> Vec<Asked> {
 /// The answers in a `toolUseResult`, as `(question, answer)`.
 ///
 /// An answer is a string; where it is a list, its strings are joined as the agent joins the labels of a multiple choice.
-pub(super) fn answers(result: &RawValue) -> Vec<(String, String)> {
+pub(super) fn answers(result: Raw<'_>) -> Vec<(String, String)> {
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct Result<'a> {
         #[serde(borrow)]
-        answers: Option<&'a RawValue>,
+        answers: Option<Raw<'a>>,
     }
     let mut spare = String::new();
     let Ok(Object(Some(result))) = json::record::<Object<Result>>(result.get(), &mut spare) else { return Vec::new() };
@@ -192,12 +192,12 @@ fn chosen(asked: &Asked, answer: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn raw(text: &str) -> Box<RawValue> {
-        RawValue::from_string(text.to_owned()).unwrap()
+    fn raw(text: &str) -> Raw<'_> {
+        serde_json::from_str(text).unwrap()
     }
 
     fn colours() -> Vec<Asked> {
-        asked(&raw(
+        asked(raw(
             r#"{"questions":[{"question":"Which colour?","header":"C","options":[{"label":"Red"},{"label":"Red, dark"},{"label":"Blue"}]},7,{"question":"Why?"}]}"#,
         ))
     }
@@ -214,15 +214,15 @@ mod tests {
                 Asked { question: "Why?".into(), options: vec![] }
             ]
         );
-        assert_eq!(asked(&raw("[1]")), []);
-        assert_eq!(asked(&raw(r#"{"questions":"none"}"#)), []);
+        assert_eq!(asked(raw("[1]")), []);
+        assert_eq!(asked(raw(r#"{"questions":"none"}"#)), []);
     }
 
     #[test]
     fn answers_are_strings_or_lists() {
         let result = raw(r#"{"answers":{"Which colour?":"Blue","Why?":["a","b"],"n":1},"questions":[]}"#);
-        assert_eq!(answers(&result), [("Which colour?".into(), "Blue".into()), ("Why?".into(), "a, b".into())]);
-        assert_eq!(answers(&raw("\"User rejected tool use\"")), []);
+        assert_eq!(answers(result), [("Which colour?".into(), "Blue".into()), ("Why?".into(), "a, b".into())]);
+        assert_eq!(answers(raw("\"User rejected tool use\"")), []);
     }
 
     #[test]

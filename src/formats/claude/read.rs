@@ -9,6 +9,7 @@ use super::index::{Flags, Index, NONE, Record, Role, Scene, What};
 use super::labels;
 use super::pieces;
 use super::record::{Envelope, Link};
+use super::skimmed;
 use super::usage;
 
 /// Types of the records that form the chain.
@@ -135,6 +136,10 @@ impl<'f> Reader<'f> {
     fn part(&mut self, text: &str, span: Span, shares_line: bool) -> bool {
         if !text.starts_with('{') {
             return false;
+        }
+        if let Some(envelope) = skimmed::envelope(text) {
+            self.record(&envelope, span, shares_line);
+            return true;
         }
         let mut spare = String::new();
         let Ok(envelope) = json::record::<Envelope>(text, &mut spare) else { return false };

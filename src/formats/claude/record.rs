@@ -9,9 +9,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
 use crate::formats::lenient::{Count, Flag, Float, Object, Text};
+use crate::formats::skim::Raw;
 
 /// What any record may hold, of all kinds together.
 #[derive(Debug, Default, Deserialize)]
@@ -49,7 +49,7 @@ pub(super) struct Envelope<'a> {
 
     // Results of tool calls.
     #[serde(borrow)]
-    pub tool_use_result: Option<&'a RawValue>,
+    pub tool_use_result: Option<Raw<'a>>,
     #[serde(borrow)]
     pub permission_decision: Object<PermissionDecision<'a>>,
     #[serde(borrow)]
@@ -62,21 +62,21 @@ pub(super) struct Envelope<'a> {
     pub is_api_error_message: Flag,
     pub interrupted_by_shutdown: Flag,
     #[serde(borrow)]
-    pub api_error_status: Option<&'a RawValue>,
+    pub api_error_status: Option<Raw<'a>>,
     #[serde(borrow)]
     pub api_error_type: Text<'a>,
     #[serde(borrow)]
-    pub error: Option<&'a RawValue>,
+    pub error: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub supersedes_uuids: Option<&'a RawValue>,
+    pub supersedes_uuids: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub retracted_message_uuids: Option<&'a RawValue>,
+    pub retracted_message_uuids: Option<Raw<'a>>,
 
     // System records.
     #[serde(borrow)]
     pub subtype: Text<'a>,
     #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
+    pub content: Option<Raw<'a>>,
     pub retry_attempt: Count,
     pub max_retries: Count,
     #[serde(borrow)]
@@ -255,19 +255,19 @@ pub(super) struct Block<'a> {
     #[serde(borrow, rename = "type")]
     pub kind: Text<'a>,
     #[serde(borrow)]
-    pub text: Option<&'a RawValue>,
+    pub text: Option<Raw<'a>>,
     #[serde(borrow)]
-    pub thinking: Option<&'a RawValue>,
+    pub thinking: Option<Raw<'a>>,
     #[serde(borrow)]
     pub id: Text<'a>,
     #[serde(borrow)]
     pub name: Text<'a>,
     #[serde(borrow)]
-    pub input: Option<&'a RawValue>,
+    pub input: Option<Raw<'a>>,
     #[serde(borrow)]
     pub tool_use_id: Text<'a>,
     #[serde(borrow)]
-    pub content: Option<&'a RawValue>,
+    pub content: Option<Raw<'a>>,
     pub is_error: Flag,
     #[serde(borrow)]
     pub from: Object<ModelName<'a>>,
@@ -379,7 +379,7 @@ impl<'de> Visitor<'de> for ElementVisitor {
     }
 }
 
-fn bare(text: Cow<'_, str>) -> Block<'_> {
+pub(super) fn bare(text: Cow<'_, str>) -> Block<'_> {
     Block { kind: Text(Some(Cow::Borrowed("text"))), bare: Some(text), ..Block::default() }
 }
 
