@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use egui::{Context, Event, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect, TouchPhase, pos2, vec2};
 use stepline::ui::app::App;
-use stepline::workspace::picker::FilePicker;
+use stepline::workspace::picker::{FilePicker, Pick};
 use stepline::workspace::{Command, Request, Surroundings};
 use stepline_bench::measure;
 
@@ -34,7 +34,7 @@ struct Window {
 struct NoDialog;
 
 impl FilePicker for NoDialog {
-    fn pick(&self) -> std::result::Result<Vec<PathBuf>, String> {
+    fn pick(&self, _: Pick) -> std::result::Result<Vec<PathBuf>, String> {
         Ok(Vec::new())
     }
 }
@@ -47,6 +47,7 @@ impl Window {
             picker: Arc::new(NoDialog),
             settings_path: None,
             claude_projects: None,
+            databases: Vec::new(),
         };
         let app = App::new(&context, surroundings, &[path.to_owned()], None);
         Self { context, app, time: 0.0 }

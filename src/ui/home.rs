@@ -33,6 +33,7 @@ pub fn empty(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut V
             if ui.add(open).on_hover_text(Command::Open.info().tooltip).clicked() {
                 requests.push(Request::Run(Command::Open));
             }
+            command_button(ui, workspace, Command::OpenFolder, "Open folder…", requests);
             command_button(ui, workspace, Command::OpenPath, "Open path…", requests);
             command_button(ui, workspace, Command::Shortcuts, "Keyboard shortcuts", requests);
         });
@@ -73,13 +74,13 @@ fn recent(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut Vec<
 }
 
 fn found(ui: &mut Ui, theme: &Theme, found: Option<&[FoundSession]>, requests: &mut Vec<Request>) {
-    heading(ui, "Claude Code sessions on this machine");
+    heading(ui, "Sessions on this machine");
     let Some(found) = found else {
         ui.label(RichText::new("Looking for them…").color(theme.weak));
         return;
     };
     if found.is_empty() {
-        ui.label(RichText::new("None found where Claude Code keeps them").color(theme.weak));
+        ui.label(RichText::new("None found where Claude Code and Devin keep them").color(theme.weak));
         return;
     }
     ScrollArea::vertical().id_salt("found").auto_shrink(false).show_rows(ui, ROW_PX, found.len(), |ui, rows| {

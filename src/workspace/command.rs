@@ -9,6 +9,7 @@ use super::Workspace;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     Open,
+    OpenFolder,
     OpenPath,
     Reload,
     CloseTab,
@@ -110,8 +111,9 @@ const fn control_shift(key: Key) -> Shortcut {
 }
 
 impl Command {
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 41] = [
         Self::Open,
+        Self::OpenFolder,
         Self::OpenPath,
         Self::Reload,
         Self::CloseTab,
@@ -158,10 +160,21 @@ impl Command {
     pub fn info(self) -> CommandInfo {
         use Group::{Replay, Session, Steps, Timeline, Window};
         let (text, tooltip, group, shortcuts): (_, _, _, &[Shortcut]) = match self {
-            Self::Open => ("Open…", "Choose a session file", Session, const { &[control(Key::Char('O'))] }),
+            Self::Open => (
+                "Open…",
+                "Choose a session file, a database, or several files that belong together",
+                Session,
+                const { &[control(Key::Char('O'))] },
+            ),
+            Self::OpenFolder => (
+                "Open folder…",
+                "Choose a folder: all sessions in it are listed",
+                Session,
+                const { &[control_shift(Key::Char('O'))] },
+            ),
             Self::OpenPath => (
                 "Open path…",
-                "Type or paste the path of a session file",
+                "Type or paste the path of a session file or a folder",
                 Session,
                 const { &[control(Key::Char('L'))] },
             ),
@@ -304,7 +317,9 @@ impl Command {
         let session = document.and_then(|document| document.session());
         let step = document.and_then(|document| document.selected_step());
         match self {
-            Open | OpenPath | ToggleTheme | ZoomIn | ZoomOut | ZoomReset | Notices | Shortcuts | Quit => None,
+            Open | OpenFolder | OpenPath | ToggleTheme | ZoomIn | ZoomOut | ZoomReset | Notices | Shortcuts | Quit => {
+                None
+            }
             Reload | CloseTab => document.is_none().then(|| "No session is open".to_owned()),
             NextTab | PreviousTab => (workspace.documents().len() < 2).then(|| "Only one session is open".to_owned()),
             _ if session.is_none() => Some("No session is open".to_owned()),

@@ -30,6 +30,40 @@ pub fn claude_projects() -> Option<PathBuf> {
     Some(root.join("projects"))
 }
 
+/// Where Devin's command line may keep its one database: below the user's data folder, and where older versions had it.
+pub fn devin_databases() -> Vec<PathBuf> {
+    let home = dirs::home_dir();
+    let shared = home.as_ref().map(|home| home.join(".local/share"));
+    let roots = [dirs::data_dir(), shared, dirs::config_dir(), home];
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for path in roots.into_iter().flatten().map(|root| root.join("devin/cli/sessions.db")) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+/// Those of these databases that are there, as one entry each.
+pub fn find_databases(paths: &[PathBuf]) -> Vec<FoundSession> {
+    let found = paths.iter().filter_map(|path| {
+        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(FoundSession {
+            title: "All sessions of Devin".to_owned(),
+            project: path.to_string_lossy().into_owned(),
+            modified: modified(&metadata),
+            len: metadata.len(),
+            path: path.clone(),
+        })
+    });
+    found.collect()
+}
+
+fn modified(metadata: &fs::Metadata) -> Timestamp {
+    let age = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Timestamp(age.and_then(|age| i64::try_from(age.as_millis()).ok()).unwrap_or(0))
+}
+
 /// The session files directly inside the project folders of `projects`, newest first.
 ///
 /// Subagents' files lie deeper and are not listed: they belong to their session. Symbolic links are not followed.
@@ -47,11 +81,10 @@ pub fn find_sessions(projects: &Path, title: &dyn Fn(&Path) -> Option<String>) -
             if !is_session || !metadata.is_file() || metadata.len() == 0 {
                 continue;
             }
-            let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             found.push(FoundSession {
                 project: project.file_name().to_string_lossy().into_owned(),
                 title: String::new(),
-                modified: Timestamp(modified.and_then(|age| i64::try_from(age.as_millis()).ok()).unwrap_or(0)),
+                modified: modified(&metadata),
                 len: metadata.len(),
                 path,
             });

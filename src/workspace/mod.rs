@@ -46,6 +46,8 @@ pub struct Surroundings {
     pub settings_path: Option<PathBuf>,
     /// Where to look for Claude Code's sessions.
     pub claude_projects: Option<PathBuf>,
+    /// Databases that are offered where they are there.
+    pub databases: Vec<PathBuf>,
 }
 
 /// Everything that is open.
@@ -61,6 +63,7 @@ pub struct Workspace {
     followed: Followed,
     picker: Arc<dyn FilePicker>,
     claude_projects: Option<PathBuf>,
+    databases: Vec<PathBuf>,
     /// Sessions found on this machine; `None` while they are being looked for.
     pub found: Option<Vec<FoundSession>>,
     /// What is shown over the window.
@@ -115,6 +118,7 @@ impl Workspace {
             followed,
             picker: surroundings.picker,
             claude_projects: surroundings.claude_projects,
+            databases: surroundings.databases,
             found: None,
             dialog: None,
             clipboard: None,

@@ -3,23 +3,34 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Asks the user for files. Called on a thread of its own: a dialog service may take for ever.
+/// What is chosen in a dialog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    Files,
+    Folder,
+}
+
+/// Asks the user for files or a folder. Called on a thread of its own: a dialog service may take for ever.
 pub trait FilePicker: Send + Sync {
-    /// The files chosen, none when the dialog was closed; an error sentence when there is no dialog to be had.
-    fn pick(&self) -> Result<Vec<PathBuf>, String>;
+    /// What was chosen, nothing when the dialog was closed; an error sentence when there is no dialog to be had.
+    fn pick(&self, what: Pick) -> Result<Vec<PathBuf>, String>;
 }
 
 /// The desktop's own dialog: the portal, or zenity.
 pub struct Desktop;
 
 impl FilePicker for Desktop {
-    fn pick(&self) -> Result<Vec<PathBuf>, String> {
+    fn pick(&self, what: Pick) -> Result<Vec<PathBuf>, String> {
         let errors_before = Complaints::count();
-        let chosen = rfd::FileDialog::new()
-            .set_title("Open a session")
-            .add_filter("Sessions", &["jsonl", "json", "ndjson"])
-            .add_filter("All files", &["*"])
-            .pick_files();
+        let dialog = rfd::FileDialog::new();
+        let chosen = match what {
+            Pick::Files => dialog
+                .set_title("Open a session")
+                .add_filter("Sessions", &["jsonl", "json", "ndjson", "db", "vscdb", "sse", "object"])
+                .add_filter("All files", &["*"])
+                .pick_files(),
+            Pick::Folder => dialog.set_title("Open a folder with sessions").pick_folder().map(|folder| vec![folder]),
+        };
         match chosen {
             Some(paths) => Ok(paths),
             // A missing dialog service looks like a closed dialog; only the log tells them apart.

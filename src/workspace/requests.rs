@@ -9,6 +9,7 @@ use super::command::Command;
 use super::document::{Action, Document, DocumentId, Fold, State};
 use super::jobs::{Failure, Message, Outbox, TextJob, cancel_flag};
 use super::notices::Level;
+use super::picker::Pick;
 use super::player::Player;
 use super::settings::Theme;
 use super::{Dialog, Workspace, found};
@@ -111,7 +112,8 @@ impl Workspace {
         }
         let step = self.active().and_then(Document::selected_step).map(|step| step.number);
         match command {
-            Command::Open => self.pick(),
+            Command::Open => self.pick(Pick::Files),
+            Command::OpenFolder => self.pick(Pick::Folder),
             Command::OpenPath => self.dialog = Some(Dialog::Path { text: String::new(), reason: None }),
             Command::Reload => self.reload(),
             Command::CloseTab => {
@@ -184,10 +186,10 @@ impl Workspace {
         self.save_settings();
     }
 
-    fn pick(&mut self) {
+    fn pick(&mut self, what: Pick) {
         let picker = Arc::clone(&self.picker);
         self.jobs.run("dialog", None, move |outbox| {
-            outbox.send(match picker.pick() {
+            outbox.send(match picker.pick(what) {
                 Ok(paths) => Message::Picked(paths),
                 Err(sentence) => Message::NoDialog(sentence),
             });
@@ -206,13 +208,14 @@ impl Workspace {
 
     /// Looks for the sessions that agents keep on this machine.
     pub(super) fn find_sessions(&mut self) {
-        let Some(projects) = self.claude_projects.clone() else {
-            self.found = Some(Vec::new());
-            return;
-        };
+        let (projects, databases) = (self.claude_projects.clone(), self.databases.clone());
         self.found = None;
         self.jobs.run("find sessions", None, move |outbox| {
-            outbox.send(Message::Found(found::find_sessions(&projects, &formats::first_prompt)));
+            let mut found = found::find_databases(&databases);
+            if let Some(projects) = projects {
+                found.extend(found::find_sessions(&projects, &formats::first_prompt));
+            }
+            outbox.send(Message::Found(found));
         });
     }
 

@@ -8,7 +8,7 @@ use super::*;
 fn the_empty_window_says_what_it_opens() {
     let mut window = Window::open(&[], [1000.0, 700.0]);
     assert!(window.shows("Open a recorded session"));
-    assert!(window.shows("Claude Code sessions on this machine"));
+    assert!(window.shows("Sessions on this machine"));
     assert!(window.shows("None found"));
     window.press(Key::Questionmark);
     assert!(window.shows("Keyboard shortcuts"));

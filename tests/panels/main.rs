@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use stepline::ui::app::App;
-use stepline::workspace::picker::FilePicker;
+use stepline::workspace::picker::{FilePicker, Pick};
 use stepline::workspace::{Surroundings, Workspace};
 
 /// How long anything may take to show.
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct NoDialog;
 
 impl FilePicker for NoDialog {
-    fn pick(&self) -> Result<Vec<PathBuf>, String> {
+    fn pick(&self, _: Pick) -> Result<Vec<PathBuf>, String> {
         Err("There is no file dialog on this desktop".to_owned())
     }
 }
@@ -65,6 +65,7 @@ impl Window {
                             picker: Arc::new(NoDialog),
                             settings_path: Some(settings.clone()),
                             claude_projects: Some(projects.clone()),
+                            databases: vec![projects.join("../sessions.db")],
                         };
                         App::new(ui.ctx(), surroundings, &paths, None)
                     });

@@ -77,6 +77,7 @@ fn recent_menu(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut
             }
         }
         ui.separator();
+        command_button(ui, workspace, Command::OpenFolder, "Open folder…", requests);
         command_button(ui, workspace, Command::OpenPath, "Open path…", requests);
     });
 }

@@ -143,6 +143,7 @@ pub fn open_window(options: WindowOptions) -> Result<(), String> {
             picker,
             settings_path: Settings::default_path(),
             claude_projects: found::claude_projects(),
+            databases: found::devin_databases(),
         };
         let paths = if options.session.is_some() { &[][..] } else { &options.paths };
         let mut app = App::new(&context, surroundings, paths, options.step);
