@@ -39,6 +39,27 @@ impl Report {
         }
     }
 
+    /// Takes over what another part of the same file was found to hold, its problems in this order.
+    pub fn append(&mut self, records: Records, problems: Vec<Problem>, unlisted: u64) {
+        let (mine, other) = (&mut self.records, records);
+        mine.total += other.total;
+        mine.read += other.read;
+        mine.unknown += other.unknown;
+        mine.duplicate += other.duplicate;
+        mine.unreadable += other.unreadable;
+        mine.torn += other.torn;
+        problems.into_iter().for_each(|problem| self.push(problem));
+        if unlisted > 0 {
+            self.leave_out(unlisted);
+        }
+    }
+
+    /// Takes the report apart: the problems that are listed, and how many are not.
+    pub fn into_problems(mut self) -> (Vec<Problem>, u64) {
+        self.problems.truncate(self.listed());
+        (self.problems, self.unlisted)
+    }
+
     /// How many problems there are in the list, without the one that tells of those that are not.
     fn listed(&self) -> usize {
         self.problems.len().saturating_sub(usize::from(self.unlisted > 0))

@@ -1,5 +1,7 @@
 //! Cutting a file into records in one streaming pass: lines, or the elements of a JSON array.
 
+use std::ops::Range;
+
 use super::{ReadError, SourceFile, Watch};
 
 /// A record longer than this is reported, not read: no session needs it, and memory is not endless.
@@ -80,6 +82,62 @@ pub fn scan(
     pending.finish(&[], cutter.is_closed(), visit);
     watch.step(file.len(), file.len())?;
     Ok(())
+}
+
+/// Hands the lines that begin in `range` to `visit`, to their ends even where those lie behind it. Lines are counted from
+/// 1 in the range; how many line feeds end lines of the range is returned, so that the ranges of a file can be counted on.
+///
+/// Ranges that meet hand over each line of the file once, whatever their borders cut through.
+pub fn scan_lines_in(
+    file: &SourceFile,
+    range: Range<u64>,
+    watch: Watch<'_>,
+    visit: &mut dyn FnMut(Found<'_>),
+) -> Result<u64, ReadError> {
+    let first = byte_order_mark(file)?;
+    let mut pending = Pending { bytes: Vec::new(), passed_over: 0, offset: range.start.max(first), line: 1 };
+    let mut chunk = vec![0; CHUNK_BYTES];
+    // The line that the range's start cuts through is of the range before it; a line feed just before the start ends one.
+    let mut is_inside = range.start > first;
+    let mut position = if is_inside { range.start - 1 } else { first };
+    while position < file.len() && pending.offset < range.end {
+        watch.step(position, file.len())?;
+        let wanted = usize::try_from(file.len() - position).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+        let Some(buffer) = chunk.get_mut(..wanted) else { break };
+        let read = file.fill(position, buffer)?;
+        if read == 0 {
+            return Err(ReadError::Shrunk { path: file.path().to_owned() });
+        }
+        let mut rest = chunk.get(..read).unwrap_or_default();
+        if is_inside {
+            let Some(end) = memchr::memchr(b'\n', rest) else {
+                position += read as u64;
+                if position >= range.end {
+                    break;
+                }
+                continue;
+            };
+            pending.offset = position + end as u64 + 1;
+            rest = rest.get(end + 1..).unwrap_or_default();
+            is_inside = false;
+        }
+        while pending.offset < range.end
+            && let Some(end) = memchr::memchr(b'\n', rest)
+        {
+            let (record, after) = rest.split_at(end + 1);
+            pending.finish(record.get(..end).unwrap_or(record), true, visit);
+            pending.skip(record, end);
+            rest = after;
+        }
+        if pending.offset < range.end {
+            pending.extend(rest);
+        }
+        position += read as u64;
+    }
+    if !is_inside && pending.offset < range.end {
+        pending.finish(&[], false, visit);
+    }
+    Ok(u64::from(pending.line) - 1)
 }
 
 /// Bytes of the UTF-8 byte order mark at the start of the file: 3 or 0.
@@ -258,6 +316,32 @@ mod tests {
         })
         .unwrap();
         found
+    }
+
+    #[test]
+    fn ranges_that_meet_hand_over_each_line_once() {
+        for content in
+            ["a\n\nbb\r\nccc\n  \nd", "\u{feff}first\nsecond\n", "\n\n\n", "one line without an end", "x\n", ""]
+        {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(content.as_bytes()).unwrap();
+            let source = SourceFile::open(file.path()).unwrap();
+            let whole = records(content.as_bytes(), Framing::Lines);
+            for size in 1..=content.len().max(1) as u64 {
+                let (mut found, mut lines, mut start) = (Vec::new(), 0, 0);
+                while start < source.len() {
+                    let end = (start + size).min(source.len());
+                    lines += scan_lines_in(&source, start..end, Watch::none(), &mut |record| {
+                        let text = String::from_utf8_lossy(record.bytes).into_owned();
+                        let line = record.span.line + u32::try_from(lines).unwrap();
+                        found.push((record.span.offset, line, text, record.terminated));
+                    })
+                    .unwrap();
+                    start = end;
+                }
+                assert_eq!(found, whole, "{content:?} in ranges of {size}");
+            }
+        }
     }
 
     fn entry(offset: u64, line: u32, text: &str, terminated: bool) -> (u64, u32, String, bool) {

@@ -136,7 +136,10 @@ impl<'a> Builder<'a> {
             What::Result(result) => self.lone_result(from, piece, result),
             What::Notification(notified) => self.notification(from, piece, notified),
             What::Ready(kind, marker) => {
-                let event = Event { marker: marker.clone(), ..self.event(from, *kind, piece) };
+                let mut event = Event { marker: marker.clone(), ..self.event(from, *kind, piece) };
+                if *kind == EventKind::Unreadable {
+                    event.label = line(&format!("line {}: {}", from.record.span.line, piece.label));
+                }
                 self.timeline.events.push(event);
             }
         }

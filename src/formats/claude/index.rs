@@ -26,11 +26,22 @@ impl Symbols {
         if let Some(symbol) = self.by_name.get(name) {
             return *symbol;
         }
+        self.share(&name.into())
+    }
+
+    /// The same for a string that another table has: it is shared, not copied.
+    pub fn share(&mut self, name: &Arc<str>) -> Symbol {
+        if let Some(symbol) = self.by_name.get(name) {
+            return *symbol;
+        }
         let symbol = u32::try_from(self.names.len()).unwrap_or(NONE);
-        let shared: Arc<str> = name.into();
-        self.names.push(Arc::clone(&shared));
-        self.by_name.insert(shared, symbol);
+        self.names.push(Arc::clone(name));
+        self.by_name.insert(Arc::clone(name), symbol);
         symbol
+    }
+
+    pub fn len(&self) -> usize {
+        self.names.len()
     }
 
     pub fn find(&self, name: &str) -> Option<Symbol> {
@@ -241,7 +252,34 @@ pub(super) struct Titles {
     pub summaries: Vec<(String, Option<Symbol>)>,
 }
 
+impl Titles {
+    /// Old files begin with the summaries of other sessions; the newest is all that is ever shown.
+    pub fn summarise(&mut self, summary: String, leaf: Option<Symbol>) {
+        if self.summaries.len() > 64 {
+            self.summaries.remove(0);
+        }
+        self.summaries.push((summary, leaf));
+    }
+}
+
 impl Index {
+    pub fn push_record(&mut self, record: Record) {
+        let number = u32::try_from(self.records.len()).unwrap_or(NONE);
+        self.node_of.resize(self.node_of.len().max(record.node.wrapping_add(1) as usize), NONE);
+        if let Some(place) = self.node_of.get_mut(record.node as usize) {
+            *place = number;
+        }
+        self.records.push(record);
+    }
+
+    /// The number of this scene; one that lasts is kept once.
+    pub fn push_scene(&mut self, scene: Scene) -> u32 {
+        if self.scenes.last() != Some(&scene) {
+            self.scenes.push(scene);
+        }
+        u32::try_from(self.scenes.len()).map_or(NONE, |count| count - 1)
+    }
+
     pub fn record(&self, at: u32) -> Option<&Record> {
         self.records.get(at as usize)
     }

@@ -14,6 +14,7 @@ mod kept;
 mod keys;
 mod labels;
 mod listing;
+mod parts;
 mod pieces;
 mod prompt;
 mod question;

@@ -5,8 +5,9 @@ use crate::formats::lenient::Text;
 use crate::model::{EventKind, Locator, Problem, ProblemKind, Timestamp};
 use crate::store::{Found, Framing, ReadError, SourceFile, Span, Watch, scan};
 
-use super::index::{Flags, Index, NONE, Record, Role, Scene, What};
+use super::index::{Flags, Index, NONE, Record, Role, Scene, Symbol, What};
 use super::labels;
+use super::parts;
 use super::pieces;
 use super::record::{Envelope, Link};
 use super::skimmed;
@@ -60,6 +61,9 @@ pub(super) fn read(
     watch: Watch<'_>,
     pause: &mut dyn FnMut(u64, &Index),
 ) -> Result<Index, ReadError> {
+    if framing == Framing::Lines && file.len() >= parts::FROM_BYTES {
+        return parts::read(file, parts::PART_BYTES, watch, pause);
+    }
     let mut reader = Reader::new(file, matches!(framing, Framing::Array { .. }));
     scan(file, framing, watch, &mut |found| {
         reader.take(found);
@@ -68,19 +72,30 @@ pub(super) fn read(
     Ok(reader.finish())
 }
 
-struct Reader<'f> {
+/// Reads records one after the other.
+pub(super) struct Reader<'f> {
     file: &'f SourceFile,
     index: Index,
     /// Ids of the last main and the last side record of the chain, for records whose parent only order tells.
     last_main: u32,
     last_side: u32,
     permission_mode: Option<String>,
+    /// The first record that sets it, and the mode.
+    first_mode: Option<(u32, String)>,
+    /// A record has set or taken away the title that a person gave.
+    titled: bool,
 }
 
 impl<'f> Reader<'f> {
-    fn new(file: &'f SourceFile, is_array: bool) -> Self {
+    pub(super) fn new(file: &'f SourceFile, is_array: bool) -> Self {
         let index = Index { is_array, ..Index::default() };
-        Self { file, index, last_main: NONE, last_side: NONE, permission_mode: None }
+        Self { file, index, last_main: NONE, last_side: NONE, permission_mode: None, first_mode: None, titled: false }
+    }
+
+    /// What was read, as a part of a file: the index, the first record that sets the permission mode, the last mode, and
+    /// whether there is a title in it.
+    pub(super) fn into_part(self) -> (Index, Option<(u32, String)>, Option<String>, bool) {
+        (self.index, self.first_mode, self.permission_mode, self.titled)
     }
 
     fn finish(mut self) -> Index {
@@ -88,7 +103,7 @@ impl<'f> Reader<'f> {
         self.index
     }
 
-    fn take(&mut self, found: Found<'_>) {
+    pub(super) fn take(&mut self, found: Found<'_>) {
         if found.oversized {
             let limit = crate::store::MAX_RECORD_BYTES / (1024 * 1024);
             self.unreadable(found.span, ProblemKind::Unreadable, &format!("longer than {limit} MiB"), false);
@@ -172,19 +187,10 @@ impl<'f> Reader<'f> {
             && role != Role::Loose
             && let Some(first) = self.index.symbols.find(uuid).and_then(|symbol| self.index.find(symbol))
         {
-            // The id is kept: where the first one goes, this one goes too.
-            let logical = self.index.symbols.intern(uuid);
-            self.push(Record { logical, ..blank(span, Role::Duplicate, shares_line) });
-            let name = labels::cut(uuid, 80);
-            self.problem(
-                span,
-                ProblemKind::Duplicate,
-                if self.differs(first, span) {
-                    format!("the record {name} once more: same id, other content; the first is shown")
-                } else {
-                    format!("the record {name} once more")
-                },
-            );
+            let node = self.index.symbols.intern(uuid);
+            self.index.push_record(Self::twin(span, node, shares_line));
+            let message = same_again(self.file, &self.index, first, span, node);
+            self.problem(span, ProblemKind::Duplicate, message);
             return;
         }
         let mut record = blank(span, role, shares_line);
@@ -219,33 +225,24 @@ impl<'f> Reader<'f> {
         self.index.report.records.count_read();
     }
 
-    /// Whether a record has other bytes than those in `span`.
-    fn differs(&self, record: u32, span: Span) -> bool {
-        let Some(first) = self.index.record(record).map(|record| record.span) else { return false };
-        let read = |span: Span| self.file.read_at(span.offset, span.len as usize);
-        // What cannot be read just now is found out elsewhere.
-        first.len != span.len || matches!((read(first), read(span)), (Ok(first), Ok(again)) if first != again)
+    /// A record that is there already. Its id is kept: where the first one goes, this one goes too.
+    pub(super) fn twin(span: Span, node: Symbol, shares_line: bool) -> Record {
+        Record { logical: node, ..blank(span, Role::Duplicate, shares_line) }
     }
 
     /// Fills in what places the record in the chain.
     fn link(&mut self, envelope: &Envelope, uuid: Option<&str>, record: &mut Record) {
         let is_side = envelope.is_sidechain.0 || envelope.agent_id.as_str().is_some_and(|agent| !agent.is_empty());
         record.flags.set(Flags::SIDE, is_side);
-        let symbols = &mut self.index.symbols;
         record.node = match uuid {
-            Some(uuid) => symbols.intern(uuid),
+            Some(uuid) => self.index.symbols.intern(uuid),
             None => {
                 record.flags.set(Flags::NAMELESS, true);
-                // In an array several records may share a line.
-                symbols.intern(&if self.index.is_array {
-                    format!("entry {}", self.index.records.len())
-                } else if record.flags.has(Flags::SHARES_LINE) {
-                    format!("line {}, byte {}", record.span.line, record.span.offset)
-                } else {
-                    format!("line {}", record.span.line)
-                })
+                let name = nameless(&self.index, record);
+                self.index.symbols.intern(&name)
             }
         };
+        let symbols = &mut self.index.symbols;
         let logical = envelope.logical_parent_uuid.as_str().filter(|uuid| !uuid.is_empty());
         record.logical = logical.map_or(NONE, |uuid| symbols.intern(uuid));
         record.parent = match &envelope.parent_uuid {
@@ -279,10 +276,7 @@ impl<'f> Reader<'f> {
             cwd: intern(Some(&envelope.cwd)),
             version: intern(Some(&envelope.version)),
         };
-        if self.index.scenes.last() != Some(&scene) {
-            self.index.scenes.push(scene);
-        }
-        record.scene = u32::try_from(self.index.scenes.len()).map_or(NONE, |count| count - 1);
+        record.scene = self.index.push_scene(scene);
         if let Some(tokens) = message.and_then(|message| message.usage.0.as_ref())
             && record.role == Role::Assistant
             && !model.is_some_and(|model| model.is("<synthetic>"))
@@ -306,24 +300,25 @@ impl<'f> Reader<'f> {
         let titles = &mut self.index.titles;
         let mut note = None;
         match envelope.kind.or_empty() {
-            "custom-title" => titles.custom = title(&envelope.custom_title),
+            "custom-title" => {
+                self.titled = true;
+                titles.custom = title(&envelope.custom_title);
+            }
             "ai-title" => titles.generated = title(&envelope.ai_title).or(titles.generated.take()),
             "summary" => {
                 let leaf = envelope.leaf_uuid.as_str().map(|uuid| self.index.symbols.intern(uuid));
-                // Old files begin with the summaries of other sessions; the newest is all that is ever shown.
                 if let Some(summary) = title(&envelope.summary) {
-                    if titles.summaries.len() > 64 {
-                        titles.summaries.remove(0);
-                    }
-                    titles.summaries.push((summary, leaf));
+                    titles.summarise(summary, leaf);
                 }
             }
             "cost-state" => self.index.cost = envelope.total_cost_usd.0.or(self.index.cost),
             "permission-mode" => {
                 if let Some(mode) = envelope.permission_mode.as_str() {
                     if self.permission_mode.as_deref().is_some_and(|before| before != mode) {
-                        note = Some(format!("permission mode: {mode}"));
+                        note = Some(permission_mode_note(mode));
                     }
+                    let number = u32::try_from(self.index.records.len()).unwrap_or(NONE);
+                    self.first_mode.get_or_insert_with(|| (number, mode.to_owned()));
                     self.permission_mode = Some(mode.to_owned());
                 }
             }
@@ -348,9 +343,8 @@ impl<'f> Reader<'f> {
     }
 
     fn unreadable(&mut self, span: Span, kind: ProblemKind, message: &str, shares_line: bool) {
-        let label = format!("line {}: {message}", span.line);
         let record = blank(span, Role::Unreadable, shares_line);
-        self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unreadable, None), &label, span.len));
+        self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unreadable, None), message, span.len));
         self.problem(span, kind, message.to_owned());
     }
 
@@ -364,16 +358,7 @@ impl<'f> Reader<'f> {
             pieces::Sink { pieces: &mut self.index.pieces, symbols: &mut self.index.symbols, record: &mut record };
         fill(&mut sink);
         record.piece_count = u32::try_from(self.index.pieces.len()).unwrap_or(NONE).saturating_sub(record.first_piece);
-        self.push(record);
-    }
-
-    fn push(&mut self, record: Record) {
-        let number = self.next();
-        self.index.node_of.resize(self.index.node_of.len().max(record.node.wrapping_add(1) as usize), NONE);
-        if let Some(place) = self.index.node_of.get_mut(record.node as usize) {
-            *place = number;
-        }
-        self.index.records.push(record);
+        self.index.push_record(record);
     }
 
     /// Counts a record's fate and lists it.
@@ -414,6 +399,38 @@ fn blank(span: Span, role: Role, shares_line: bool) -> Record {
         first_piece: 0,
         piece_count: 0,
     }
+}
+
+/// The name of a record without an id.
+pub(super) fn nameless(index: &Index, record: &Record) -> String {
+    // In an array several records may share a line.
+    if index.is_array {
+        format!("entry {}", index.records.len())
+    } else if record.flags.has(Flags::SHARES_LINE) {
+        format!("line {}, byte {}", record.span.line, record.span.offset)
+    } else {
+        format!("line {}", record.span.line)
+    }
+}
+
+/// What is said of a record that is in the file before, in the record `first`.
+pub(super) fn same_again(file: &SourceFile, index: &Index, first: u32, span: Span, node: Symbol) -> String {
+    let name = labels::cut(index.name(node).unwrap_or_default(), 80);
+    let first = index.record(first).map(|record| record.span);
+    let read = |span: Span| file.read_at(span.offset, span.len as usize);
+    // What cannot be read just now is found out elsewhere.
+    let differs = first.is_some_and(|first| {
+        first.len != span.len || matches!((read(first), read(span)), (Ok(first), Ok(again)) if first != again)
+    });
+    if differs {
+        format!("the record {name} once more: same id, other content; the first is shown")
+    } else {
+        format!("the record {name} once more")
+    }
+}
+
+pub(super) fn permission_mode_note(mode: &str) -> String {
+    format!("permission mode: {mode}")
 }
 
 fn title(text: &Text) -> Option<String> {

@@ -1,0 +1,295 @@
+//! Reading a large file on all cores: stretches of it are indexed side by side, and their indices joined in file order.
+//!
+//! A stretch is indexed as if the file began with it. What only the whole file tells is put right when it is joined: line
+//! numbers, ids by line, parents by order, records that an earlier stretch has too, what changed against an earlier record.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use crossbeam_channel::{Sender, bounded};
+
+use super::index::{Flags, Index, NONE, Record, Role, Scene, Symbol, What};
+use super::read::{Reader, nameless, permission_mode_note, same_again};
+use crate::model::{EventKind, Locator, Problem, ProblemKind};
+use crate::store::{ReadError, SourceFile, Watch, scan_lines_in};
+
+/// Files from this size on are read in parts.
+pub(super) const FROM_BYTES: u64 = 4 * 1024 * 1024;
+/// Bytes of a part: small enough for the first ones to be there at once, large enough for joining to cost little.
+pub(super) const PART_BYTES: u64 = 1024 * 1024;
+/// Parts that are read but not joined, at most.
+const WAITING: usize = 8;
+/// More threads than this would only wait for the one that joins.
+const MOST_THREADS: usize = 8;
+
+/// A part of a file, indexed.
+struct Part {
+    reader_index: Index,
+    /// The first record that sets the permission mode, and the mode; the last mode.
+    first_mode: Option<(u32, String)>,
+    last_mode: Option<String>,
+    titled: bool,
+    /// Line feeds in it.
+    lines: u64,
+}
+
+/// Reads the lines of a file into an index. `pause` is called after every part with the offset behind it.
+pub(super) fn read(
+    file: &SourceFile,
+    part_bytes: u64,
+    watch: Watch<'_>,
+    pause: &mut dyn FnMut(u64, &Index),
+) -> Result<Index, ReadError> {
+    let stop = AtomicBool::new(false);
+    let next = AtomicU64::new(0);
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    thread::scope(|scope| {
+        let (sender, parts) = bounded(WAITING);
+        for _ in 0..threads {
+            let (sender, stop, next) = (sender.clone(), &stop, &next);
+            scope.spawn(move || read_parts(file, part_bytes, next, stop, &sender));
+        }
+        drop(sender);
+        let mut join = Join::new(file);
+        let mut early = BTreeMap::new();
+        let mut wanted = 0;
+        let mut result = Ok(());
+        for (number, part) in &parts {
+            early.insert(number, part);
+            while let Some(part) = early.remove(&wanted) {
+                wanted += 1;
+                let end = (wanted * part_bytes).min(file.len());
+                result = watch.step(end, file.len()).map_err(ReadError::from).and(part.map(|part| join.add(part)));
+                if result.is_err() {
+                    break;
+                }
+                pause(end, &join.index);
+            }
+            if result.is_err() {
+                // Those who read on hear that nobody listens any more.
+                stop.store(true, Ordering::Relaxed);
+                break;
+            }
+        }
+        drop(parts);
+        result.map(|()| join.finish())
+    })
+}
+
+fn read_parts(
+    file: &SourceFile,
+    part_bytes: u64,
+    next: &AtomicU64,
+    stop: &AtomicBool,
+    sender: &Sender<(u64, Result<Part, ReadError>)>,
+) {
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let start = number * part_bytes;
+        if start >= file.len() || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let part = read_part(file, start..(start + part_bytes).min(file.len()), stop);
+        if sender.send((number, part)).is_err() {
+            return;
+        }
+    }
+}
+
+fn read_part(file: &SourceFile, range: Range<u64>, stop: &AtomicBool) -> Result<Part, ReadError> {
+    let mut reader = Reader::new(file, false);
+    let watch = Watch::new(stop, &|_, _| {});
+    let lines = scan_lines_in(file, range, watch, &mut |found| reader.take(found))?;
+    let (reader_index, first_mode, last_mode, titled) = reader.into_part();
+    Ok(Part { reader_index, first_mode, last_mode, titled, lines })
+}
+
+/// The index of what has been joined so far.
+struct Join<'f> {
+    file: &'f SourceFile,
+    index: Index,
+    last_main: Symbol,
+    last_side: Symbol,
+    permission_mode: Option<String>,
+    lines: u64,
+}
+
+impl<'f> Join<'f> {
+    fn new(file: &'f SourceFile) -> Self {
+        let index = Index::default();
+        Self { file, index, last_main: NONE, last_side: NONE, permission_mode: None, lines: 0 }
+    }
+
+    fn finish(mut self) -> Index {
+        self.index.titles.summaries.shrink_to_fit();
+        self.index
+    }
+
+    fn add(&mut self, part: Part) {
+        let Part { reader_index: mut other, first_mode, last_mode, titled, lines } = part;
+        let records = std::mem::take(&mut other.records);
+        let report = std::mem::take(&mut other.report);
+        let mut fates = report.records;
+        let (mut problems, unlisted) = report.into_problems();
+        let base = u32::try_from(self.lines).unwrap_or(u32::MAX);
+        for problem in &mut problems {
+            if let Locator::Line(line) = &mut problem.locator {
+                *line += self.lines;
+            }
+        }
+        let mut symbols = Symbols { names: vec![NONE; other.symbols.len()], other: &other };
+        let mut again = Vec::new();
+        for (number, record) in records.iter().enumerate() {
+            let mut record = *record;
+            record.span.line = record.span.line.saturating_add(base);
+            let local = record;
+            record.node = symbols.join(&mut self.index, record.node);
+            if let Some(first) = self.earlier(&record) {
+                let problem = self.again(first, &record);
+                let before = (ProblemKind::Unknown, record.role == Role::Stranger);
+                if before.1 {
+                    fates.unknown -= 1;
+                    problems.retain(|other| other.kind != before.0 || other.offset != problem.offset);
+                } else {
+                    fates.read -= 1;
+                }
+                fates.duplicate += 1;
+                again.push(problem);
+                continue;
+            }
+            let note = first_mode.as_ref().filter(|(of, _)| *of as usize == number).and_then(|(_, mode)| {
+                let before = self.permission_mode.as_deref()?;
+                (before != mode).then(|| permission_mode_note(mode))
+            });
+            self.place(&mut symbols, &mut record, &local);
+            self.pieces(&mut symbols, &mut record, &local, note);
+            if let Some(agent) = u32::try_from(number).ok().and_then(|number| other.agents.get(&number)) {
+                let agent = symbols.join(&mut self.index, *agent);
+                let number = u32::try_from(self.index.records.len()).unwrap_or(NONE);
+                self.index.agents.insert(number, agent);
+            }
+            self.index.push_record(record);
+        }
+        if !again.is_empty() {
+            problems.extend(again);
+            problems.sort_by_key(|problem| problem.offset);
+        }
+        self.titles(&mut symbols, &other, titled);
+        self.index.report.append(fates, problems, unlisted);
+        self.permission_mode = last_mode.or(self.permission_mode.take());
+        self.lines += lines;
+    }
+
+    /// The record of an earlier part that has the same id.
+    fn earlier(&self, record: &Record) -> Option<u32> {
+        let has_id = record.node != NONE && !record.flags.has(Flags::NAMELESS);
+        let can_repeat = !matches!(record.role, Role::Duplicate | Role::Unknown | Role::Loose);
+        (has_id && can_repeat).then(|| self.index.find(record.node)).flatten()
+    }
+
+    /// Takes a record that is there already.
+    fn again(&mut self, first: u32, record: &Record) -> Problem {
+        let message = same_again(self.file, &self.index, first, record.span, record.node);
+        let twin = Reader::twin(record.span, record.node, record.flags.has(Flags::SHARES_LINE));
+        self.index.push_record(twin);
+        let locator = Locator::Line(u64::from(record.span.line));
+        Problem { locator, offset: Some(record.span.offset), kind: ProblemKind::Duplicate, message, file: None }
+    }
+
+    /// Joins what places a record in the chain.
+    fn place(&mut self, symbols: &mut Symbols<'_>, record: &mut Record, local: &Record) {
+        if record.flags.has(Flags::NAMELESS) {
+            record.node = self.index.symbols.intern(&nameless(&self.index, record));
+        }
+        record.logical = symbols.join(&mut self.index, local.logical);
+        record.message = symbols.join(&mut self.index, local.message);
+        record.model = symbols.join(&mut self.index, local.model);
+        record.forked = symbols.join(&mut self.index, local.forked);
+        let is_side = record.flags.has(Flags::SIDE);
+        record.parent = if record.flags.has(Flags::IMPLIED) {
+            if is_side { self.last_side } else { self.last_main }
+        } else {
+            symbols.join(&mut self.index, local.parent)
+        };
+        if let Some(scene) = symbols.other.scenes.get(local.scene as usize) {
+            let [session, cwd, version] =
+                [scene.session, scene.cwd, scene.version].map(|symbol| symbols.join(&mut self.index, symbol));
+            record.scene = self.index.push_scene(Scene { session, cwd, version });
+        }
+        if let Some(usage) = symbols.other.usages.get(local.usage as usize) {
+            record.usage = u32::try_from(self.index.usages.len()).unwrap_or(NONE);
+            self.index.usages.push(*usage);
+        }
+        if record.role.can_lead() {
+            *(if is_side { &mut self.last_side } else { &mut self.last_main }) = record.node;
+        }
+    }
+
+    /// Joins a record's pieces, with a note after them.
+    fn pieces(&mut self, symbols: &mut Symbols<'_>, record: &mut Record, local: &Record, note: Option<String>) {
+        record.first_piece = u32::try_from(self.index.pieces.len()).unwrap_or(NONE);
+        for (_, piece) in symbols.other.pieces_of(local) {
+            let mut piece = piece.clone();
+            match &mut piece.what {
+                What::Call(call) => {
+                    call.id = symbols.join(&mut self.index, call.id);
+                    call.name = symbols.join(&mut self.index, call.name);
+                }
+                What::Result(outcome) => {
+                    outcome.call = symbols.join(&mut self.index, outcome.call);
+                    outcome.agent = symbols.join(&mut self.index, outcome.agent);
+                }
+                What::Notification(notified) => {
+                    notified.task = symbols.join(&mut self.index, notified.task);
+                    notified.call = symbols.join(&mut self.index, notified.call);
+                }
+                _ => {}
+            }
+            self.index.pieces.push(piece);
+        }
+        if let Some(note) = note {
+            let what = What::Ready(EventKind::Notice, None);
+            self.index.pieces.push(super::index::Piece { what, block: 0, bytes: 0, label: note.into() });
+        }
+        record.piece_count = u32::try_from(self.index.pieces.len()).unwrap_or(NONE).saturating_sub(record.first_piece);
+    }
+
+    /// Joins what records outside the chain say.
+    fn titles(&mut self, symbols: &mut Symbols<'_>, other: &Index, titled: bool) {
+        if titled {
+            self.index.titles.custom.clone_from(&other.titles.custom);
+        }
+        if other.titles.generated.is_some() {
+            self.index.titles.generated.clone_from(&other.titles.generated);
+        }
+        for (summary, leaf) in &other.titles.summaries {
+            let leaf = leaf.map(|leaf| symbols.join(&mut self.index, leaf));
+            self.index.titles.summarise(summary.clone(), leaf);
+        }
+        self.index.cost = other.cost.or(self.index.cost);
+        if let Some(session) = other.loose_session {
+            self.index.loose_session = Some(symbols.join(&mut self.index, session));
+        }
+    }
+}
+
+/// From a part's symbols to those of the whole.
+struct Symbols<'a> {
+    /// By symbol of the part; `NONE` where it was not wanted yet.
+    names: Vec<Symbol>,
+    other: &'a Index,
+}
+
+impl Symbols<'_> {
+    fn join(&mut self, index: &mut Index, symbol: Symbol) -> Symbol {
+        let Some(known) = self.names.get_mut(symbol as usize) else { return NONE };
+        if *known == NONE
+            && let Some(name) = self.other.symbols.name(symbol)
+        {
+            *known = index.symbols.share(name);
+        }
+        *known
+    }
+}
