@@ -1,0 +1,452 @@
+//! Sessions that small documents tell: checkpoints, runs and their reports. What they say is gathered as facts with
+//! their times, put in order, and held in memory.
+//!
+//! Outpost has no prompts there. What a person decides is a boundary of user input all the same: each gate and each
+//! question that a workflow waits for is a step, whose answer is the decision.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::labels::shorten;
+use super::paper::notice;
+use super::tokens::Tokens;
+use crate::formats::labels::line;
+use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert};
+use crate::model::{
+    Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Outcome, Place, ProblemKind,
+    QuestionState, Report, Session, Step, StepKind, Timestamp, TitleSource, Usage, summarise,
+};
+use crate::store::{ReadError, SourceFile, Watch};
+
+/// Facts of one session; a document that is read to 256 MiB can hold more records than anybody looks at.
+const MAX_FACTS: usize = 500_000;
+
+/// A session that was told by documents.
+#[derive(Debug)]
+pub struct Told {
+    pub session: Session,
+    pub files: Vec<Arc<SourceFile>>,
+    /// What the events were told by; their places count in here.
+    items: Vec<Item>,
+    /// The whole question of each step.
+    questions: Vec<String>,
+    /// Why nothing of it can be forked or reverted.
+    refusal: &'static str,
+}
+
+/// A record that tells of something.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub path: Arc<Path>,
+    pub locator: Locator,
+    pub record: Arc<Value>,
+}
+
+/// A record that tells of something, and what of it an event shows.
+#[derive(Debug)]
+pub struct Item {
+    pub source: Source,
+    pub replayed: Replayed,
+    /// The text behind the event; without one it is the replayed part of the record.
+    pub text: Option<String>,
+}
+
+/// An event that is in its place.
+pub struct Ready {
+    pub event: Event,
+    pub item: Item,
+    /// A step begins with it.
+    pub step: Option<Asking>,
+}
+
+/// The part of a record that is an event's own.
+#[derive(Clone, Copy, Debug)]
+pub enum Replayed {
+    /// These fields, where they are there.
+    Fields(&'static [&'static str]),
+    /// What is under this field.
+    Under(&'static str),
+}
+
+/// Something that a record tells.
+#[derive(Clone, Debug)]
+pub struct Happening {
+    pub kind: EventKind,
+    pub node: NodeId,
+    /// One without a time comes after the one before it.
+    pub at: Option<Timestamp>,
+    pub duration_ms: Option<i64>,
+    pub label: String,
+    /// The text behind it; without one it is the replayed part of the record.
+    pub text: Option<String>,
+    pub marker: Option<Marker>,
+    pub source: Source,
+    pub replayed: Replayed,
+    /// A step begins with it.
+    pub step: Option<Asking>,
+}
+
+/// What a step asks.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    pub id: NodeId,
+    pub kind: StepKind,
+    pub question: String,
+    /// Nobody has answered yet.
+    pub is_pending: bool,
+    pub origin: Option<&'static str>,
+}
+
+impl Happening {
+    /// `node` is the system's own id of what the record tells of: a task's key, a dispatch's id.
+    pub fn new(kind: EventKind, node: &str, at: Option<Timestamp>, label: String, source: &Source) -> Self {
+        Self {
+            kind,
+            node: NodeId::Text(shorten(node).into()),
+            at,
+            duration_ms: None,
+            label,
+            text: None,
+            marker: None,
+            source: source.clone(),
+            replayed: Replayed::Fields(&[]),
+            step: None,
+        }
+    }
+
+    /// With a fact that the record states.
+    pub fn recorded(self, fact: Fact) -> Self {
+        let marker = Some(Marker::recorded(fact, self.at));
+        Self { marker, ..self }
+    }
+
+    /// With a fact that was concluded.
+    pub fn inferred(self, fact: Fact) -> Self {
+        let marker = Some(Marker::inferred(fact, self.at));
+        Self { marker, ..self }
+    }
+
+    pub fn text(self, text: String) -> Self {
+        Self { text: Some(text), ..self }
+    }
+
+    /// As an event in its place.
+    pub fn ready(self) -> Ready {
+        let item = Item { source: self.source, replayed: self.replayed, text: self.text };
+        let event = Event {
+            kind: self.kind,
+            node: self.node,
+            at: self.at,
+            duration_ms: self.duration_ms,
+            place: Place { file: 0, record: 0, block: 0 },
+            label: line(&self.label),
+            text_bytes: u32::try_from(item.text().len()).unwrap_or(u32::MAX),
+            tool: None,
+            marker: self.marker.map(Box::new),
+            folded: false,
+        };
+        Ready { event, item, step: self.step }
+    }
+
+    /// With the part of the record that replay gives for it.
+    pub fn replayed(self, replayed: Replayed) -> Self {
+        Self { replayed, ..self }
+    }
+}
+
+/// What is known of a session beside what happened.
+pub struct Heading {
+    pub id: String,
+    pub title: Option<String>,
+    pub format: FormatName,
+    /// What was opened.
+    pub opened: PathBuf,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub usage: Usage,
+    /// How many recorded things with an identity there are.
+    pub nodes: usize,
+    pub report: Report,
+    pub refusal: &'static str,
+}
+
+impl Heading {
+    fn session(self, head: Option<NodeId>, first: Option<Timestamp>, end: Option<Timestamp>) -> Session {
+        Session {
+            id: self.id,
+            title: self.title,
+            title_source: TitleSource::FirstPrompt,
+            format: self.format,
+            source: self.opened,
+            agent: Agent { name: Some("Outpost".into()), version: None },
+            model: None,
+            cwd: None,
+            started_at: self.started_at.or(first),
+            ended_at: self.ended_at.or(end),
+            head,
+            nodes: self.nodes,
+            branches: Vec::new(),
+            parent: None,
+            relatives: Vec::new(),
+            usage: self.usage,
+            steps: Vec::new(),
+            events: Vec::new(),
+            subagents: Vec::new(),
+            capabilities: vec![Capability::Replay],
+            report: self.report,
+        }
+    }
+}
+
+impl Told {
+    /// Puts what happened in the order of its times, things of one time as they were told.
+    pub fn new(heading: Heading, files: Vec<Arc<SourceFile>>, happenings: Vec<Happening>) -> Self {
+        let mut last = None;
+        let mut ordered: Vec<(Option<Timestamp>, Happening)> = Vec::with_capacity(happenings.len());
+        for happening in happenings {
+            last = happening.at.or(last);
+            ordered.push((last, happening));
+        }
+        ordered.sort_by_key(|(at, _)| *at);
+        Self::in_order(heading, files, ordered.into_iter().map(|(_, happening)| happening.ready()).collect())
+    }
+
+    /// Makes the session of events that are in their order.
+    pub fn in_order(mut heading: Heading, files: Vec<Arc<SourceFile>>, mut events: Vec<Ready>) -> Self {
+        if events.len() > MAX_FACTS {
+            let message = format!("only the first {MAX_FACTS} of {} facts are shown", events.len());
+            heading.report.notice(notice("records", ProblemKind::Structure, &message));
+            events.truncate(MAX_FACTS);
+        }
+        let refusal = heading.refusal;
+        let times = || events.iter().filter_map(|ready| ready.event.at);
+        let (first, end) = (times().min(), times().max());
+        let head = events.last().map(|ready| ready.event.node.clone());
+        let session = heading.session(head, first, end);
+        let mut told = Self { session, files, items: Vec::new(), questions: Vec::new(), refusal };
+        for ready in events {
+            told.add(ready);
+        }
+        told.close_steps();
+        if told.session.title.is_none() {
+            told.session.title = told.session.steps.first().map(|step| step.summary.clone());
+        }
+        told
+    }
+
+    fn add(&mut self, ready: Ready) {
+        let record = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        let mut event = ready.event;
+        event.place = Place { file: 0, record, block: event.place.block };
+        if let Some(asking) = ready.step {
+            self.begin_step(asking, event.at, event.place);
+        }
+        self.session.events.push(event);
+        self.items.push(ready.item);
+    }
+
+    fn begin_step(&mut self, asking: Asking, at: Option<Timestamp>, place: Place) {
+        let is_question = asking.kind == StepKind::QuestionAnswer;
+        let start = self.session.events.len();
+        self.session.steps.push(Step {
+            number: u32::try_from(self.session.steps.len() + 1).unwrap_or(u32::MAX),
+            kind: asking.kind,
+            user_message_id: (!is_question).then(|| asking.id.clone()),
+            tool_call_id: None,
+            question_node_id: is_question.then(|| asking.id.clone()),
+            step_id: asking.id,
+            revert_target: None,
+            fork_target: None,
+            summary: summarise(&asking.question),
+            at,
+            ended_at: None,
+            place,
+            text_bytes: u32::try_from(asking.question.len()).unwrap_or(u32::MAX),
+            origin: asking.origin,
+            events: start..start,
+            model: None,
+            usage: Usage::default(),
+            outcome: if asking.is_pending { Outcome::Pending } else { Outcome::Done },
+            fork_refusal: Some(self.refusal.to_owned()),
+            revert_refusal: Some(self.refusal.to_owned()),
+        });
+        self.questions.push(asking.question);
+    }
+
+    /// Gives each step the events up to the next one, and what came of them.
+    fn close_steps(&mut self) {
+        let mut end = self.session.events.len();
+        for step in self.session.steps.iter_mut().rev() {
+            step.events = step.events.start..end;
+            end = step.events.start;
+            let events = self.session.events.get(step.events.clone()).unwrap_or_default();
+            step.ended_at = events.iter().filter_map(|event| event.at).max();
+            if step.outcome == Outcome::Done && events.iter().any(|event| event.kind == EventKind::Failure) {
+                step.outcome = Outcome::Failed;
+            }
+        }
+    }
+
+    fn item(&self, place: Place) -> Option<&Item> {
+        self.items.get(place.record as usize)
+    }
+
+    fn step_index(&self, number: u32) -> Option<usize> {
+        usize::try_from(number).ok()?.checked_sub(1).filter(|index| *index < self.session.steps.len())
+    }
+
+    /// The answers that a person gave to a step's question.
+    fn answers(&self, step: &Step) -> Vec<String> {
+        let given = self.session.events_of(step).iter().find_map(|event| match &event.marker.as_ref()?.fact {
+            Fact::Question { answers, state: QuestionState::Answered, .. } => Some(answers.clone()),
+            _ => None,
+        });
+        given.unwrap_or_default()
+    }
+
+    fn refuse(&self, number: u32) -> Refusal {
+        match self.step_index(number) {
+            Some(_) => Refusal::Rule(self.refusal.to_owned()),
+            None => Refusal::NoStep { step: number, steps: self.session.steps.len() },
+        }
+    }
+}
+
+impl Item {
+    /// The part of the record that is this event's own.
+    fn part(&self) -> Value {
+        match self.replayed {
+            Replayed::Under(field) => self.source.record.get(field).cloned().unwrap_or_default(),
+            Replayed::Fields(fields) => {
+                let field = |name: &&str| Some(((*name).to_owned(), self.source.record.get(*name)?.clone()));
+                Value::Object(fields.iter().filter_map(field).collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        self.text.clone().unwrap_or_else(|| match self.part() {
+            Value::Object(fields) if fields.is_empty() => String::new(),
+            part => spoken(&part),
+        })
+    }
+}
+
+impl Recording for Told {
+    fn session(&self) -> &Session {
+        &self.session
+    }
+
+    fn files(&self) -> &[Arc<SourceFile>] {
+        &self.files
+    }
+
+    fn origin(&self, place: Place) -> Option<Origin> {
+        let source = &self.item(place)?.source;
+        Some(Origin { path: source.path.to_path_buf(), locator: source.locator.clone(), offset: None })
+    }
+
+    fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
+        Ok(self.item(place).map(|item| item.source.record.to_string().into_bytes()).unwrap_or_default())
+    }
+
+    fn body(&self, event: &Event) -> Result<Body, ReadError> {
+        let Some(item) = self.item(event.place) else { return Ok(Body::default()) };
+        let Some(tool) = &event.tool else { return Ok(Body { text: item.text(), ..Body::default() }) };
+        let result = tool.result.and_then(|place| self.item(place)).map(Item::part);
+        Ok(Body {
+            input: item.part().get("input").map(Value::to_string),
+            output: result.map(|result| result.get("preview").map(spoken).unwrap_or_default()),
+            ..Body::default()
+        })
+    }
+
+    fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
+        let question = self.step_index(step_number).and_then(|index| self.questions.get(index));
+        Ok(question.cloned().unwrap_or_default())
+    }
+
+    fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
+        let Some(step) = self.session.step(step_number) else { return Ok(()) };
+        let events = self.session.events_of(step);
+        for item in events.iter().filter_map(|event| self.item(event.place)) {
+            emit(json!({ "turn": step_number, "event": item.part() }))?;
+        }
+        let failure = events.iter().rev().find_map(|event| match &event.marker.as_ref()?.fact {
+            Fact::Failure { code, message } => Some(json!({ "code": code, "message": message })),
+            _ => None,
+        });
+        if let Some(failure) = failure {
+            return emit(json!({ "turn": step_number, "failure": failure }));
+        }
+        emit(json!({
+            "turn": step_number,
+            "usage": step.usage,
+            "text": self.answers(step).join("\n"),
+            "conversation": null,
+            "interrupted": false,
+        }))
+    }
+
+    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
+        let turn = |(step, question): (&Step, &String)| ReplayTurn {
+            prompt: (step.kind == StepKind::Prompt).then(|| question.clone()),
+            changes: None,
+        };
+        Ok(self.session.steps.iter().zip(&self.questions).map(turn).collect())
+    }
+
+    fn fork(&self, cut: Cut, _: Watch<'_>) -> Result<Fork, Refusal> {
+        let (Cut::After(number) | Cut::Before(number)) = cut;
+        Err(self.refuse(number))
+    }
+
+    fn revert(&self, step_number: u32, _: Watch<'_>) -> Result<Revert, Refusal> {
+        Err(self.refuse(step_number))
+    }
+}
+
+/// A value as text: a string's own, of anything else its JSON over several lines.
+pub fn spoken(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()),
+    }
+}
+
+/// The string under a key, else `""`.
+pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The string under a key, as much of it as a marker holds.
+pub fn short(value: &Value, key: &str) -> Option<String> {
+    value.get(key).and_then(Value::as_str).map(shorten)
+}
+
+/// The strings of a list under a key, as much of them as a marker holds.
+pub fn words(value: &Value, key: &str) -> Vec<String> {
+    const MAX_WORDS: usize = 64;
+    let list = value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(Value::as_str).take(MAX_WORDS).map(shorten).collect()
+}
+
+/// The time under a key.
+pub fn time(value: &Value, key: &str) -> Option<Timestamp> {
+    Timestamp::parse(text(value, key))
+}
+
+/// Outpost's counters under a key.
+pub fn usage(value: &Value, key: &str) -> Usage {
+    let Some(counters) = value.get(key).filter(|counters| counters.is_object()) else { return Usage::default() };
+    let raw = serde_json::value::to_raw_value(counters).ok();
+    Tokens::read(raw.as_deref()).usage()
+}
+
+/// What is recorded as paid, where that is in US dollars.
+pub fn dollars(cost: Option<&Value>) -> Option<f64> {
+    let cost = cost.filter(|cost| text(cost, "currency") == "USD")?;
+    cost.get("amount")?.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0)
+}
