@@ -68,7 +68,7 @@ pub fn open(objects: &Path, key: &str, opened: &Path, observer: &dyn Observer) -
     };
     let paper = paper::stored(&locate(objects, &manifest).ok_or_else(missing)?)?;
     let mut problems: Vec<Problem> = paper.report.problems;
-    let file = transcript_of(&paper.value).unwrap_or(&Value::Null);
+    let file = transcript_of(&paper.value, name.id, &mut problems);
     let held = put_together(objects, file, observer, &mut problems)?;
     let mut transcript =
         transcript::open_stored(Content::Held(held), vec![paper.file], opened, name.id.to_owned(), observer)?;
@@ -88,10 +88,18 @@ pub fn open_alone(path: &Path, observer: &dyn Observer) -> Result<Transcript, Op
     Ok(transcript)
 }
 
-/// The file of a manifest that is the transcript.
-fn transcript_of(manifest: &Value) -> Option<&Value> {
-    let files = manifest.get("files")?.as_array()?;
-    files.iter().find(|file| text(file, "path").ends_with(".jsonl")).or(files.first())
+/// The file of a manifest that is the conversation's transcript.
+fn transcript_of<'a>(manifest: &'a Value, id: &str, problems: &mut Vec<Problem>) -> &'a Value {
+    let files = manifest.get("files").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    if files.len() > 1 {
+        let message = format!("the snapshot has {} files; the transcript alone is shown", files.len());
+        problems.push(notice("manifest", ProblemKind::Structure, &message));
+    }
+    let own = format!("{id}.jsonl");
+    let is_own = |file: &&Value| text(file, "path").rsplit('/').next() == Some(own.as_str());
+    let is_transcript = |file: &&Value| text(file, "path").ends_with(".jsonl");
+    let found = files.iter().find(is_own).or_else(|| files.iter().find(is_transcript));
+    found.or(files.first()).unwrap_or(&Value::Null)
 }
 
 /// The chunks of a file in their order; what is wrong with them is told, and what is there is taken.

@@ -51,7 +51,7 @@ const MAX_BESIDE: usize = 1_000;
 /// An object file is what its key says; everything else is told by its records.
 fn by_key(sample: &Sample, areas: &[&str], otherwise: impl FnOnce() -> u32) -> u32 {
     match key_of(sample) {
-        Some(key) if areas.contains(&area(key)) => 10,
+        Some(key) if areas.contains(&area(&key)) => 10,
         Some(_) => 0,
         None => otherwise(),
     }
@@ -212,14 +212,14 @@ fn open(parts: &[Part], key: Option<&str>, observer: &dyn Observer) -> Result<Ar
     let Some((first, rest)) = parts.split_first() else {
         return Err(OpenError::Several { path: PathBuf::new() });
     };
-    if rest.iter().all(|part| part.format.name == FormatName::OutpostCheckpoint) && joined::is_log(first) {
+    if rest.is_empty() {
+        return open_part(first, key, observer);
+    }
+    if joined::is_log(first) && rest.iter().all(|part| part.format.name == FormatName::OutpostCheckpoint) {
         let recording = open_part(first, key, observer)?;
         return Ok(joined::with_checkpoints(recording, |_| {
             rest.iter().filter_map(|part| open_checkpoint(part).ok()).collect()
         }));
-    }
-    if rest.is_empty() {
-        return open_part(first, key, observer);
     }
     let wanted = key.ok_or_else(|| OpenError::Several { path: first.path.clone() })?;
     for part in parts {

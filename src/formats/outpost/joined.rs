@@ -19,7 +19,7 @@ use crate::model::{Decision, Event, EventKind, Fact, FormatName, Marker, Place, 
 use crate::store::{ReadError, SourceFile, Watch};
 
 /// Events of a log that are looked at for its execution and its tasks.
-const MAX_SCOPES: usize = 512;
+const MAX_SCOPES: usize = 64;
 
 /// Whether a part is a log that a checkpoint can say more about.
 pub fn is_log(part: &Part) -> bool {

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::formats::detect::Sample;
+use crate::store::SourceFile;
 
 /// Characters of a key.
 const MAX_KEY_CHARS: usize = 512;
@@ -95,10 +98,18 @@ pub fn objects_above(file: &Path, key: &str) -> Option<PathBuf> {
 }
 
 /// The key of the object that a sample is the start of; `None` where it is no object file.
-pub fn key_of(sample: &Sample) -> Option<&str> {
-    let header = sample.records.first()?;
-    let is_header = header.get("revision")?.is_string() && header.get("size")?.is_u64();
-    header.get("key")?.as_str().filter(|_| is_header && header.get("modifiedAt").is_some_and(|at| at.is_string()))
+pub fn key_of(sample: &Sample) -> Option<String> {
+    let from_header = |header: &Value| {
+        let has = |key: &str| header.get(key).is_some_and(Value::is_string);
+        let is_header = has("revision") && has("modifiedAt") && header.get("size").is_some_and(Value::is_u64);
+        header.get("key").and_then(Value::as_str).filter(|_| is_header).map(str::to_owned)
+    };
+    sample.records.first().and_then(from_header).or_else(|| {
+        // A body that is no JSON, such as the rest of a line, hides the header before it.
+        let is_named = sample.path.extension().is_some_and(|ending| ending == "object");
+        let file = is_named.then(|| SourceFile::open(&sample.path).ok()).flatten()?;
+        from_header(&serde_json::from_slice(&file.read_at(0, 1024).ok()?).ok()?)
+    })
 }
 
 /// The first segment of a key: what kind of object it is.

@@ -42,9 +42,8 @@ struct Header {
     id: Option<String>,
     model: Option<String>,
     created_at: Option<Timestamp>,
+    /// The conversation that this one was forked from.
     parent: Option<String>,
-    /// It is the conversation of a subagent, started by a call of another one.
-    caller: Option<String>,
 }
 
 /// A step that begins.
@@ -147,6 +146,12 @@ impl Reader {
         if !matches!(parsed.version.0, Some(1 | 2)) {
             self.problem(span, ProblemKind::Refused, "Outpost would refuse it: the version is neither 1 nor 2".into());
         }
+        if let (None, Some(caller)) = (&self.header, parsed.parent_conversation.as_str()) {
+            let call = parsed.parent_call_id.or_empty();
+            let label = format!("a subagent's conversation, started by the call {call} of the conversation {caller}");
+            let number = self.number();
+            self.push(EventKind::Notice, place(number, Place::EXTRA), node(number, None), &label, 0);
+        }
         let model = parsed.model_name();
         self.model = model.clone().or(self.model.take());
         self.header.get_or_insert(Header {
@@ -154,7 +159,6 @@ impl Reader {
             model,
             created_at: Timestamp::parse(parsed.created_at.or_empty()),
             parent: parsed.parent.as_str().map(shorten),
-            caller: parsed.parent_conversation.as_str().map(shorten),
         });
     }
 
@@ -356,7 +360,7 @@ impl Reader {
             head: self.records.len().checked_sub(1).map(|last| NodeId::Number(last as u64)),
             nodes: self.messages.len(),
             branches: Vec::new(),
-            parent: header.parent.or(header.caller).map(|session_id| Parent { session_id, step_number: None }),
+            parent: header.parent.map(|session_id| Parent { session_id, step_number: None }),
             relatives: Vec::new(),
             usage: Usage::default(),
             steps,
