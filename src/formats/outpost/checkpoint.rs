@@ -127,6 +127,26 @@ pub fn title(checkpoint: &Value) -> String {
     asked.map_or_else(|| tasks_title(checkpoint), summarise)
 }
 
+/// When the first task of a checkpoint started, and when the last thing in it happened.
+pub fn times(checkpoint: &Value) -> (Option<Timestamp>, Option<Timestamp>) {
+    let at = |record: &Value, path: &[&str], key: &str| {
+        let part = path.iter().try_fold(record, |value, key| value.get(*key));
+        part.and_then(|part| time(part, key))
+    };
+    let started = records(checkpoint).iter().filter_map(|record| time(record, "startedAt")).min();
+    let all = records(checkpoint).iter().flat_map(|record| {
+        [
+            at(record, &[], "startedAt"),
+            at(record, &[], "finishedAt"),
+            at(record, &["pause"], "requestedAt"),
+            at(record, &["decision"], "decidedAt"),
+            at(record, &["interaction", "request"], "requestedAt"),
+            at(record, &["quota"], "requestedAt"),
+        ]
+    });
+    (started, all.flatten().max())
+}
+
 /// Whether a person was asked something in it.
 pub fn asks(document: &Value) -> bool {
     let is_asked = |record: &Value| {
@@ -274,6 +294,7 @@ impl Task<'_> {
             id: NodeId::Text(short(pause, "id").unwrap_or_else(|| shorten(self.key())).into()),
             kind: StepKind::QuestionAnswer,
             question: whole.to_owned(),
+            answer: answer.clone(),
             is_pending,
             origin: Some("gate"),
         });
@@ -294,7 +315,7 @@ impl Task<'_> {
         let label = self.gate_label(pause, given);
         let mut event = self.happening(EventKind::Approval, decided.or(requested), label).recorded(approval);
         event.text = Some(match given {
-            Some(given) => spoken(given),
+            Some(given) => text(given, "reason").to_owned(),
             None => format!("{whole}\n\n{}", words(pause, "actors").join("\n")),
         });
         out.push(event.replayed(Replayed::Fields(&["key", "decision"])));
@@ -368,6 +389,7 @@ impl Task<'_> {
             id: NodeId::Text(if id.is_empty() { shorten(self.key()) } else { shorten(id) }.into()),
             kind: StepKind::QuestionAnswer,
             question: question.to_owned(),
+            answer: answer.map(|answer| text(answer, "value").to_owned()),
             is_pending: answer.is_none(),
             origin: None,
         });

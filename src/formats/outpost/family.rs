@@ -180,7 +180,9 @@ fn list_checkpoint(part: &Part) -> Listed {
     let Some(document) = read_checkpoint(&part.path) else { return listed };
     let checkpoint = checkpoint::content(&document);
     let id = Some(text(checkpoint, "executionId").to_owned()).filter(|id| !id.is_empty());
-    Listed { id, status: Some(checkpoint::status(checkpoint).to_owned()), ..listed }
+    let (started_at, ended_at) = checkpoint::times(checkpoint);
+    let ended_at = ended_at.or(listed.ended_at);
+    Listed { id, status: Some(checkpoint::status(checkpoint).to_owned()), started_at, ended_at, ..listed }
 }
 
 /// The document of a checkpoint that is small enough for a list.

@@ -180,12 +180,14 @@ impl Lister<'_> {
         let document = small_document(&object);
         let checkpoint = document.as_ref().map(checkpoint::content);
         let id = checkpoint.map(|checkpoint| text(checkpoint, "executionId").to_owned()).filter(|id| !id.is_empty());
+        let (started_at, ended_at) = checkpoint.map(checkpoint::times).unwrap_or_default();
         let hash = key.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or_default();
         Some(Listed {
             id: id.or_else(|| Some(hash.to_owned())),
             title: checkpoint.map(checkpoint::title),
             status: checkpoint.map(|checkpoint| checkpoint::status(checkpoint).to_owned()),
-            ended_at: object.modified_at,
+            started_at,
+            ended_at: ended_at.or(object.modified_at),
             bytes: object.file.len(),
             ..self.listed(key, FormatName::OutpostCheckpoint)
         })

@@ -79,7 +79,7 @@ pub struct Happening {
     pub at: Option<Timestamp>,
     pub duration_ms: Option<i64>,
     pub label: String,
-    /// The text behind it; without one it is the replayed part of the record.
+    /// The text behind it, where that is more than the label.
     pub text: Option<String>,
     pub marker: Option<Marker>,
     pub source: Source,
@@ -94,6 +94,8 @@ pub struct Asking {
     pub id: NodeId,
     pub kind: StepKind,
     pub question: String,
+    /// What a person answered; `None` while nobody has.
+    pub answer: Option<String>,
     /// Nobody has answered yet.
     pub is_pending: bool,
     pub origin: Option<&'static str>,
@@ -134,7 +136,8 @@ impl Happening {
 
     /// As an event in its place.
     pub fn ready(self) -> Ready {
-        let item = Item { source: self.source, replayed: self.replayed, text: self.text };
+        let text = self.text.or_else(|| Some(self.label.clone()));
+        let item = Item { source: self.source, replayed: self.replayed, text };
         let event = Event {
             kind: self.kind,
             node: self.node,
@@ -231,7 +234,7 @@ impl Told {
         }
         told.close_steps();
         if told.session.title.is_none() {
-            told.session.title = told.session.steps.first().map(|step| step.summary.clone());
+            told.session.title = told.questions.first().map(|question| summarise(question));
         }
         told
     }
@@ -259,7 +262,10 @@ impl Told {
             step_id: asking.id,
             revert_target: None,
             fork_target: None,
-            summary: summarise(&asking.question),
+            summary: match &asking.answer {
+                Some(answer) => summarise(&format!("{} -> {answer}", asking.question)),
+                None => summarise(&asking.question),
+            },
             at,
             ended_at: None,
             place,

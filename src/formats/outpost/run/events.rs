@@ -156,7 +156,7 @@ fn step_of(event: &mut Event, observation: &Value, decided: &mut HashMap<String,
     let id = event.node.clone();
     if let Some(inner) = observation.get("event").filter(|inner| text(inner, "kind") == "prompt") {
         let question = text(inner, "text").to_owned();
-        return Some(Asking { id, kind: StepKind::Prompt, question, is_pending: false, origin: None });
+        return Some(Asking { id, kind: StepKind::Prompt, question, answer: None, is_pending: false, origin: None });
     }
     let workflow = workflow(observation)?;
     let key = text(workflow, "key");
@@ -174,7 +174,7 @@ fn step_of(event: &mut Event, observation: &Value, decided: &mut HashMap<String,
         let fact = Fact::Question { question: question.clone(), options: Vec::new(), answers: Vec::new(), state };
         event.marker = Some(Box::new(Marker::recorded(fact, event.at)));
     }
-    Some(Asking { id, kind: StepKind::QuestionAnswer, question, is_pending, origin })
+    Some(Asking { id, kind: StepKind::QuestionAnswer, question, answer: None, is_pending, origin })
 }
 
 /// A nested observation as a journal has it: the event's fields with the envelope beside them. Null where there is none.

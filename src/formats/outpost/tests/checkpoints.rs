@@ -87,6 +87,8 @@ fn a_decision_says_who_why_and_how_long_it_took() {
         let opened =
             opened(json!([record, { "key": "publish", "status": "skipped", "attempts": 0, "finishedAt": at(102) }]));
         assert_eq!(opened.step(1).outcome, Outcome::Done);
+        assert_eq!(opened.step(1).summary, format!("Ship 2.0? -> {action}: looks good"));
+        assert_eq!(opened.recording.session().title.as_deref(), Some("Ship 2.0?"));
         let Fact::Question { options, answers, .. } = &facts(&opened)[0] else { panic!() };
         assert_eq!(options[0], if kind == "pause" { "resume" } else { "approve" });
         assert_eq!(answers, &[format!("{action}: looks good")]);
