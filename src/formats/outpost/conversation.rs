@@ -9,8 +9,8 @@ use super::content::{Content, Held};
 use super::keys::{children, locate};
 use super::object;
 use super::paper::{self, notice};
-use super::told::text;
 use super::transcript::{self, Transcript};
+use super::values::text;
 use crate::formats::{Observer, OpenError};
 use crate::model::{Problem, ProblemKind};
 

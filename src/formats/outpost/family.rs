@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::joined::{self, Executions};
 use super::keys::{area, key_of, objects_of};
-use super::told::{Told, text, time};
+use super::told::Told;
+use super::values::{text, time};
 use super::{checkpoint, legacy, observations, paper, recognise, run, storage, transcript};
 use crate::formats::detect::{self, Sample, Shape};
 use crate::formats::source::{Part, listed_alone};

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::checkpoint;
-use super::told::{Told, text};
+use super::told::Told;
+use super::values::text;
 use crate::formats::detect::Sample;
 use crate::formats::source::Part;
 use crate::formats::{Body, Cut, Fork, Listed, Origin, Recording, Refusal, ReplayTurn, Revert};

@@ -39,6 +39,7 @@ mod tokens;
 mod told;
 mod transcript;
 mod turns;
+mod values;
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::kind::Kind;
-use super::told::text;
+use super::values::text;
 use crate::formats::detect::{Sample, Shape};
 use crate::model::summarise;
 

@@ -9,7 +9,7 @@ use super::conversation::{self, Name, newest_manifest};
 use super::keys::{area, children, locate, objects_above, objects_of};
 use super::object::{self, Object};
 use super::paper;
-use super::told::{text, time};
+use super::values::{text, time};
 use super::{chain, checkpoint, joined, run, transcript};
 use crate::formats::source::Part;
 use crate::formats::{Listed, Observer, OpenError, Recording, SessionRef};

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::super::entry::Entry;
-use super::super::events::Events;
-use super::super::keys::locate;
-use super::super::kind::Kind;
-use super::super::paper::notice;
-use super::super::told::{Asking, Happening, Item, Ready, Replayed, Source, text};
 use super::snapshot::Snapshot;
 use super::{MAX_EVENT_BYTES, numbers, value_of};
+use crate::formats::outpost::entry::Entry;
+use crate::formats::outpost::events::Events;
+use crate::formats::outpost::keys::locate;
+use crate::formats::outpost::kind::Kind;
+use crate::formats::outpost::paper::notice;
+use crate::formats::outpost::told::{Asking, Happening, Item, Ready, Replayed, Source};
+use crate::formats::outpost::values::text;
 use crate::formats::{Observer, OpenError};
 use crate::model::{
     Event, EventKind, Fact, Locator, Marker, NodeId, Problem, ProblemKind, QuestionState, Report, StepKind,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::labels::shorten;
-use super::super::paper::Paper;
-use super::super::told::{Happening, Heading, Replayed, Source, Told, dollars, short, text, usage};
 use super::snapshot::commits;
+use crate::formats::outpost::labels::shorten;
+use crate::formats::outpost::paper::Paper;
+use crate::formats::outpost::told::{Happening, Heading, Replayed, Source, Told};
+use crate::formats::outpost::values::{dollars, short, text, usage};
 use crate::model::{EventKind, Fact, FormatName, Locator, summarise};
 
 /// A report has no times and no steps.

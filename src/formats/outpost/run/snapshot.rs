@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::labels::shorten;
-use super::super::told::{Happening, Replayed, Source, short, spoken, text, time, usage};
+use crate::formats::outpost::labels::shorten;
+use crate::formats::outpost::told::{Happening, Replayed, Source};
+use crate::formats::outpost::values::{short, spoken, text, time, usage};
 use crate::model::{Commit, EventKind, Fact, Timestamp};
 
 pub struct Snapshot<'a> {

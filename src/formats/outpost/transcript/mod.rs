@@ -9,6 +9,7 @@ mod line;
 mod plans;
 mod read;
 mod replay;
+mod steps;
 
 use std::sync::Arc;
 

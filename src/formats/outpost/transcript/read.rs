@@ -12,8 +12,8 @@ use crate::formats::outpost::labels::{main_argument, shorten};
 use crate::formats::outpost::paper::notice;
 use crate::formats::{Observer, OpenError, json};
 use crate::model::{
-    Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Outcome, Parent, Place, Problem,
-    ProblemKind, Report, Session, Step, StepKind, Timestamp, TitleSource, Tool, ToolState, Usage, summarise,
+    Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Parent, Place, Problem,
+    ProblemKind, Report, Session, Timestamp, TitleSource, Tool, ToolState, Usage, summarise,
 };
 use crate::store::{Found, SourceFile, Span};
 
@@ -47,22 +47,23 @@ struct Header {
 }
 
 /// A step that begins.
-struct Mark {
-    message: usize,
-    first_event: usize,
-    block: u16,
-    head: String,
-    text_bytes: u32,
-    model: Option<String>,
+pub struct Mark {
+    pub message: usize,
+    pub first_event: usize,
+    pub block: u16,
+    pub head: String,
+    pub text_bytes: u32,
+    pub model: Option<String>,
 }
 
+/// What was read so far.
 #[derive(Default)]
-struct Reader {
-    records: Vec<Record>,
+pub struct Reader {
+    pub records: Vec<Record>,
     header: Option<Header>,
-    messages: Vec<Message>,
-    marks: Vec<Mark>,
-    events: Vec<Event>,
+    pub messages: Vec<Message>,
+    pub marks: Vec<Mark>,
+    pub events: Vec<Event>,
     /// The events of calls, by their ids.
     calls: HashMap<Box<str>, usize>,
     model: Option<String>,
@@ -377,56 +378,6 @@ impl Reader {
             records: self.records,
             messages: self.messages,
             prompts: self.marks.iter().map(|mark| mark.message).collect(),
-        }
-    }
-
-    fn steps(&self) -> Vec<Step> {
-        let step = |(index, mark): (usize, &Mark)| {
-            let next = self.marks.get(index + 1);
-            let events = mark.first_event..next.map_or(self.events.len(), |next| next.first_event);
-            let end = next.map_or(self.messages.len(), |next| next.message);
-            let step_id = self.node_of(mark.message)?;
-            let before = mark.message.checked_sub(1).and_then(|before| self.node_of(before));
-            Some(Step {
-                number: u32::try_from(index + 1).unwrap_or(u32::MAX),
-                kind: StepKind::Prompt,
-                user_message_id: Some(step_id.clone()),
-                step_id,
-                tool_call_id: None,
-                question_node_id: None,
-                revert_refusal: before.is_none().then(|| NOTHING_BEFORE.to_owned()),
-                revert_target: before,
-                fork_target: end.checked_sub(1).and_then(|last| self.node_of(last)),
-                summary: mark.head.clone(),
-                at: None,
-                ended_at: None,
-                place: Place { file: 0, record: self.messages.get(mark.message)?.record, block: mark.block },
-                text_bytes: mark.text_bytes,
-                origin: None,
-                outcome: self.outcome(mark.message + 1..end, next.is_none(), events.clone()),
-                events,
-                model: mark.model.clone(),
-                usage: Usage::default(),
-                fork_refusal: None,
-            })
-        };
-        self.marks.iter().enumerate().filter_map(step).collect()
-    }
-
-    fn node_of(&self, message: usize) -> Option<NodeId> {
-        let message = self.messages.get(message)?;
-        let is_inherited = self.records.get(message.record as usize)?.kind == Kind::Compaction;
-        Some(node(message.record, is_inherited.then_some(message.index)))
-    }
-
-    fn outcome(&self, answers: std::ops::Range<usize>, is_last: bool, events: std::ops::Range<usize>) -> Outcome {
-        let open = |event: &Event| event.tool.as_ref().is_some_and(|tool| tool.state == ToolState::Pending);
-        let has_open = self.events.get(events).unwrap_or_default().iter().any(open);
-        match (answers.is_empty(), is_last) {
-            (true, true) => Outcome::Pending,
-            (true, false) => Outcome::Unknown,
-            _ if has_open => Outcome::Interrupted,
-            _ => Outcome::Done,
         }
     }
 }
