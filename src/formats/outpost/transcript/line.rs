@@ -14,6 +14,10 @@ pub enum Kind {
     Message,
     /// Its messages take the place of all before it.
     Compaction,
+    /// A compaction at the start of a fork: the conversation before it.
+    History,
+    /// A message of that conversation.
+    Inherited,
     ModelSelection,
     Unknown,
     Unreadable,
@@ -131,8 +135,9 @@ fn list<'a>(raw: Raw<'a>) -> Vec<&'a RawValue> {
     items.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
-fn said<'a>(raw: &'a RawValue) -> Option<Said<'a>> {
-    let message: Message<'a> = object(Some(raw))?;
+/// Reads a message; `None` where it is none.
+pub fn said(raw: &RawValue) -> Option<Said<'_>> {
+    let message: Message = object(Some(raw))?;
     let is_user = match message.role.as_str()? {
         "user" => true,
         "assistant" => false,

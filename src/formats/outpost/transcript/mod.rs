@@ -14,6 +14,7 @@ mod steps;
 use std::sync::Arc;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::content::Content;
 use crate::formats::{
@@ -21,21 +22,34 @@ use crate::formats::{
 };
 use crate::model::{Event, EventKind, Locator, NodeId, Place, Problem, Session, ToolState};
 use crate::store::{ReadError, SourceFile, Span, Watch};
-use line::{Kind, Line, result_text};
+use line::{Block, Kind, Line, Said, result_text};
 
-/// Where a line is and what it is.
-#[derive(Clone, Copy, Debug)]
+/// Where a record is and what it is: a line, or a message inside the line that a fork begins with.
+#[derive(Debug)]
 struct Record {
     span: Span,
     kind: Kind,
+    /// Number of its line, from 0.
+    line: u32,
+    /// Which message of the line it is; `None` where it is the line.
+    index: Option<u32>,
+    /// Its text, where it had to be repaired and the file has it in no one place.
+    held: Option<Box<str>>,
+}
+
+impl Record {
+    fn node(&self) -> NodeId {
+        match self.index {
+            None => NodeId::Number(self.line.into()),
+            Some(index) => NodeId::Text(format!("{}:{index}", self.line).into()),
+        }
+    }
 }
 
 /// A message of the conversation.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Message {
     record: u32,
-    /// Which of the messages of its line it is.
-    index: u32,
     /// Calls that it makes and results that it brings.
     calls: Vec<Box<str>>,
     results: Vec<Box<str>>,
@@ -99,22 +113,37 @@ impl Transcript {
         self.records.get(number as usize)
     }
 
+    /// The text of a record; empty where it cannot be taken apart.
+    fn recorded(&self, number: u32) -> Result<String, ReadError> {
+        let Some(record) = self.record_of(number).filter(|record| record.kind != Kind::Unreadable) else {
+            return Ok(String::new());
+        };
+        match &record.held {
+            Some(held) => Ok(held.to_string()),
+            None => Ok(json::readable(&self.content.read(record.span)?).text.into_owned()),
+        }
+    }
+
     /// Reads a line again; nothing of it where it is none.
     fn with_line<T>(&self, number: u32, take: impl FnOnce(&Line<'_>) -> T) -> Result<T, ReadError> {
-        let bytes = match self.record_of(number) {
-            Some(record) if record.kind != Kind::Unreadable => self.content.read(record.span)?,
-            _ => Vec::new(),
-        };
-        let readable = json::readable(&bytes);
+        let text = self.recorded(number)?;
         let mut spare = String::new();
-        Ok(take(&json::record(&readable.text, &mut spare).unwrap_or_default()))
+        Ok(take(&json::record(&text, &mut spare).unwrap_or_default()))
+    }
+
+    /// Reads a message again; `None` where the record is none.
+    fn with_message<T>(&self, number: u32, take: impl FnOnce(Option<&Said<'_>>) -> T) -> Result<T, ReadError> {
+        if self.record_of(number).is_some_and(|record| record.kind == Kind::Inherited) {
+            let text = self.recorded(number)?;
+            let raw: Option<&RawValue> = serde_json::from_str(&text).ok();
+            return Ok(take(raw.and_then(line::said).as_ref()));
+        }
+        self.with_line(number, |line| take(line.said().first()))
     }
 
     /// The whole text of a message.
     fn text_of(&self, message: &Message) -> Result<String, ReadError> {
-        self.with_line(message.record, |line| {
-            line.said().get(message.index as usize).map(line::Said::text).unwrap_or_default()
-        })
+        self.with_message(message.record, |said| said.map(Said::text).unwrap_or_default())
     }
 
     fn prompt_of(&self, step_number: u32) -> Option<&Message> {
@@ -137,45 +166,36 @@ impl Transcript {
             let bytes = self.raw(place)?;
             return Ok(Body { text: String::from_utf8_lossy(&bytes).into_owned(), ..Body::default() });
         }
-        let mut body = self.with_line(place.record, |line| {
-            let said = line.said();
-            if event.kind == EventKind::Compaction {
-                let texts = said.iter().map(|said| said.text()).filter(|text| !text.is_empty());
-                return Body { text: texts.collect::<Vec<_>>().join("\n\n"), ..Body::default() };
-            }
-            let Some(block) = said.iter().flat_map(|said| &said.blocks).nth(place.block.into()) else {
-                return Body::default();
-            };
-            match event.kind {
-                EventKind::Tool => Body { input: block.input.map(|raw| raw.get().to_owned()), ..Body::default() },
-                EventKind::ToolResult => Body { output: Some(result_text(block)), ..Body::default() },
-                _ => Body { text: spoken(block), ..Body::default() },
-            }
+        if event.kind == EventKind::Compaction {
+            return self.with_line(place.record, |line| {
+                let texts = line.said().iter().map(Said::text).filter(|text| !text.is_empty()).collect::<Vec<_>>();
+                Body { text: texts.join("\n\n"), ..Body::default() }
+            });
+        }
+        let mut body = self.with_block(place, |block| match event.kind {
+            EventKind::Tool => Body { input: block.input.map(|raw| raw.get().to_owned()), ..Body::default() },
+            EventKind::ToolResult => Body { output: Some(result_text(block)), ..Body::default() },
+            _ => Body { text: spoken(block), ..Body::default() },
         })?;
-        if event.kind == EventKind::Tool
-            && let Some(result) = event.tool.as_ref().filter(|tool| tool.state != ToolState::Pending)
-            && let Some(place) = result.result
-        {
-            body.output = self.with_line(place.record, |line| {
-                let said = line.said();
-                said.iter().flat_map(|said| &said.blocks).nth(place.block.into()).map(result_text)
-            })?;
+        let result =
+            event.tool.as_ref().filter(|tool| tool.state != ToolState::Pending && event.kind == EventKind::Tool);
+        if let Some(place) = result.and_then(|tool| tool.result) {
+            body.output = Some(self.with_block(place, result_text)?);
         }
         Ok(body)
+    }
+
+    fn with_block<T: Default>(&self, place: Place, take: impl FnOnce(&Block<'_>) -> T) -> Result<T, ReadError> {
+        self.with_message(place.record, |said| {
+            said.and_then(|said| said.blocks.get(usize::from(place.block))).map(take).unwrap_or_default()
+        })
     }
 }
 
 /// The text of a block: what was said, or thought where that is readable.
-fn spoken(block: &line::Block<'_>) -> String {
+fn spoken(block: &Block<'_>) -> String {
     let text = block.text.or(block.data).map(|raw| json::string(raw).unwrap_or_else(|| raw.get().to_owned()));
     text.unwrap_or_default()
-}
-
-fn node(record: u32, index: Option<u32>) -> NodeId {
-    match index {
-        None => NodeId::Number(record.into()),
-        Some(index) => NodeId::Text(format!("{record}:{index}").into()),
-    }
 }
 
 impl Recording for Transcript {
@@ -194,7 +214,11 @@ impl Recording for Transcript {
     }
 
     fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
-        self.record_of(place.record).map_or(Ok(Vec::new()), |record| self.start_of(record.span))
+        match self.record_of(place.record) {
+            Some(Record { held: Some(held), .. }) => Ok(held.as_bytes().to_vec()),
+            Some(record) => self.start_of(record.span),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {

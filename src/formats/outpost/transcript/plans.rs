@@ -53,7 +53,7 @@ pub fn revert(transcript: &Transcript, number: u32, watch: Watch<'_>) -> Result<
     }
     let Some(message) = transcript.messages.get(index) else { return Err(Refusal::Rule(NOTHING_BEFORE.to_owned())) };
     let mut warnings = Vec::new();
-    let is_inherited = transcript.record_of(message.record).is_some_and(|record| record.kind == Kind::Compaction);
+    let is_inherited = transcript.record_of(message.record).is_some_and(|record| record.kind == Kind::Inherited);
     let effect = match &transcript.content {
         Content::File(file) if !is_inherited => {
             if !message.results.is_empty() {
@@ -155,20 +155,16 @@ impl<'a> Writer<'a> {
         let transcript = self.transcript;
         let next = transcript.messages.get(end).map_or(transcript.records.len(), |message| message.record as usize);
         let kept = transcript.messages.get(..end).unwrap_or_default();
-        // A compaction that brings no messages of ours is one of the harness's own.
-        let reduced = (0..next).find(|number| {
-            let number = u32::try_from(*number).unwrap_or(u32::MAX);
-            let is_compaction = transcript.record_of(number).is_some_and(|record| record.kind == Kind::Compaction);
-            is_compaction && kept.binary_search_by_key(&number, |message| message.record).is_err()
-        });
+        // Where the harness reduced the history itself.
+        let before = transcript.records.get(..next).unwrap_or_default();
+        let reduced = before.iter().position(|record| record.kind == Kind::Compaction);
         let history = kept.iter().take_while(|message| reduced.is_none_or(|at| (message.record as usize) < at)).count();
         self.header(id)?;
         self.history(kept.get(..history).unwrap_or_default())?;
         if let Some(reduced) = reduced {
             self.lines(reduced..next)?;
         }
-        let lost = transcript.records.get(..next).unwrap_or_default().iter();
-        let lost = lost.filter(|record| matches!(record.kind, Kind::Unknown | Kind::Unreadable)).count();
+        let lost = before.iter().filter(|record| matches!(record.kind, Kind::Unknown | Kind::Unreadable)).count();
         if lost > 0 {
             let records = if lost == 1 { "1 record is".to_owned() } else { format!("{lost} records are") };
             warnings.push(format!("{records} left out that Outpost would refuse; the reading report names them"));
@@ -198,33 +194,40 @@ impl<'a> Writer<'a> {
     fn history(&mut self, messages: &[Message]) -> Result<(), ReadError> {
         self.out.push(b"{\"type\":\"compaction\",\"messages\":[");
         let mut is_first = true;
-        for of_line in messages.chunk_by(|a, b| a.record == b.record) {
-            let Some(record) = of_line.first().and_then(|message| self.transcript.record_of(message.record)) else {
-                continue;
-            };
-            let bytes = self.transcript.content.read(record.span)?;
-            let readable = text::readable(&bytes);
-            let mut spare = String::new();
-            let line: Line = text::record(&readable.text, &mut spare).unwrap_or_default();
-            let said = line.said();
-            for message in of_line {
-                let Some(said) = said.get(message.index as usize) else { continue };
-                if !std::mem::take(&mut is_first) {
-                    self.out.push(b",");
-                }
-                let raw = said.raw.get();
-                let within = text::offset_in(&readable.text, raw).filter(|_| readable.repair.is_none());
-                match (&self.transcript.content, within) {
-                    (Content::File(_), Some(at)) => {
-                        let part = readable.span(record.span, at, raw.len());
-                        self.out.copy(part.offset, part.len.into());
-                    }
-                    _ => self.out.push(raw.as_bytes()),
-                }
+        for message in messages {
+            if !std::mem::take(&mut is_first) {
+                self.out.push(b",");
             }
-            self.progress.reach(record.span.offset)?;
+            self.message(message)?;
         }
         self.out.push(b"]}\n");
+        Ok(())
+    }
+
+    /// The JSON of a message: that stretch of the file, where the file has it as it is.
+    fn message(&mut self, message: &Message) -> Result<(), ReadError> {
+        let Some(record) = self.transcript.record_of(message.record) else { return Ok(()) };
+        self.progress.reach(record.span.offset)?;
+        let is_file = matches!(self.transcript.content, Content::File(_));
+        if record.kind == Kind::Inherited {
+            match &record.held {
+                None if is_file => self.out.copy(record.span.offset, record.span.len.into()),
+                _ => self.out.push(self.transcript.recorded(message.record)?.as_bytes()),
+            }
+            return Ok(());
+        }
+        let bytes = self.transcript.content.read(record.span)?;
+        let readable = text::readable(&bytes);
+        let mut spare = String::new();
+        let line: Line = text::record(&readable.text, &mut spare).unwrap_or_default();
+        let Some(raw) = line.said().first().map(|said| said.raw.get()) else { return Ok(()) };
+        match text::offset_in(&readable.text, raw).filter(|_| is_file && readable.repair.is_none()) {
+            Some(at) => {
+                let part = readable.span(record.span, at, raw.len());
+                self.out.copy(part.offset, part.len.into());
+            }
+            None => self.out.push(raw.as_bytes()),
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::line::{Block, Kind, Line, Said, result_text};
-use super::{Message, Record, Transcript, node};
+use super::{Message, Record, Transcript};
 use crate::formats::labels::line;
 use crate::formats::outpost::content::Content;
 use crate::formats::outpost::labels::{main_argument, shorten};
@@ -67,6 +67,8 @@ pub struct Reader {
     /// The events of calls, by their ids.
     calls: HashMap<Box<str>, usize>,
     model: Option<String>,
+    /// Lines so far.
+    lines: u32,
     report: Report,
 }
 
@@ -91,7 +93,10 @@ impl Reader {
             let mut spare = String::new();
             let parsed = if part.starts_with('{') { json::record::<Line>(part, &mut spare).ok() } else { None };
             match parsed {
-                Some(parsed) => self.accept(span, &parsed),
+                Some(parsed) => {
+                    let exact = Some(part).filter(|_| readable.repair.is_none());
+                    self.accept(span, &parsed, exact);
+                }
                 None if found.terminated || index < last => {
                     self.unreadable(span, ProblemKind::Unreadable, "the line is no JSON object");
                 }
@@ -104,27 +109,41 @@ impl Reader {
         u32::try_from(self.records.len()).unwrap_or(u32::MAX)
     }
 
-    fn accept(&mut self, span: Span, parsed: &Line<'_>) {
+    /// Node id of the line that is being read.
+    fn node(&self) -> NodeId {
+        NodeId::Number(self.lines.into())
+    }
+
+    fn add_line(&mut self, span: Span, kind: Kind) {
+        self.records.push(Record { span, kind, line: self.lines, index: None, held: None });
+    }
+
+    /// Takes a line. `exact` is its text where the file has just these bytes.
+    fn accept(&mut self, span: Span, parsed: &Line<'_>, exact: Option<&str>) {
         let kind = parsed.kind();
         let number = self.number();
         match kind {
             Kind::Session => self.session(span, parsed),
             Kind::Message => {
-                let said = parsed.said();
-                if said.is_empty() {
-                    self.problem(
-                        span,
-                        ProblemKind::Refused,
-                        "Outpost would refuse it: a message without a role".into(),
-                    );
+                self.add_line(span, kind);
+                match parsed.said().first() {
+                    Some(said) => self.say(number, self.node(), said),
+                    None => {
+                        let message = "Outpost would refuse it: a message without a role";
+                        self.problem(span, ProblemKind::Refused, message.to_owned());
+                    }
                 }
-                self.say(number, &said, false);
             }
-            Kind::Compaction => self.compaction(number, &parsed.said()),
-            Kind::ModelSelection => self.selection(number, parsed),
-            Kind::Unknown | Kind::Unreadable => {
+            Kind::Compaction if self.messages.is_empty() => self.history(span, &parsed.said(), exact),
+            Kind::Compaction => self.compaction(span, &parsed.said()),
+            Kind::ModelSelection => {
+                self.add_line(span, kind);
+                self.selection(number, parsed);
+            }
+            _ => {
+                self.add_line(span, Kind::Unknown);
                 let label = format!("unknown record {}", parsed.kind.or_empty());
-                self.push(EventKind::Unknown, place(number, 0), node(number, None), &label, span.len);
+                self.push(EventKind::Unknown, place(number, 0), self.node(), &label, span.len);
                 let message = format!("Outpost would refuse it: unknown type \"{}\"", shorten(parsed.kind.or_empty()));
                 self.report.records.count(ProblemKind::Unknown);
                 self.problem(span, ProblemKind::Unknown, message);
@@ -133,7 +152,7 @@ impl Reader {
         if kind != Kind::Unknown {
             self.report.records.count_read();
         }
-        self.records.push(Record { span, kind });
+        self.lines = self.lines.saturating_add(1);
     }
 
     fn session(&mut self, span: Span, parsed: &Line<'_>) {
@@ -151,8 +170,9 @@ impl Reader {
             let call = parsed.parent_call_id.or_empty();
             let label = format!("a subagent's conversation, started by the call {call} of the conversation {caller}");
             let number = self.number();
-            self.push(EventKind::Notice, place(number, Place::EXTRA), node(number, None), &label, 0);
+            self.push(EventKind::Notice, place(number, Place::EXTRA), self.node(), &label, 0);
         }
+        self.add_line(span, Kind::Session);
         let model = parsed.model_name();
         self.model = model.clone().or(self.model.take());
         self.header.get_or_insert(Header {
@@ -163,20 +183,41 @@ impl Reader {
         });
     }
 
-    /// What a fork inherited is shown like the conversation that it is; what the harness reduced is not told twice.
-    fn compaction(&mut self, number: u32, said: &[Said<'_>]) {
-        let count = said.len();
-        if self.messages.is_empty() {
-            let label = format!("{count} messages of the conversation that this one was forked from");
-            self.push(EventKind::Notice, place(number, Place::EXTRA), node(number, None), &label, 0);
-            self.say(number, said, true);
-            return;
+    /// What a fork inherited is the conversation so far: each message is a record of its own.
+    fn history(&mut self, span: Span, said: &[Said<'_>], exact: Option<&str>) {
+        let line = self.number();
+        self.add_line(span, Kind::History);
+        let label = format!("{} messages of the conversation that this one was forked from", said.len());
+        self.push(EventKind::Notice, place(line, Place::EXTRA), self.node(), &label, 0);
+        for (index, message) in said.iter().enumerate() {
+            let text = message.raw.get();
+            let within = exact.and_then(|line| json::offset_in(line, text));
+            let record = Record {
+                span: within.map_or(span, |at| Span {
+                    offset: span.offset + at as u64,
+                    len: u32::try_from(text.len()).unwrap_or(u32::MAX),
+                    line: span.line,
+                }),
+                kind: Kind::Inherited,
+                line: self.lines,
+                index: Some(u32::try_from(index).unwrap_or(u32::MAX)),
+                held: within.is_none().then(|| text.into()),
+            };
+            let (number, node) = (self.number(), record.node());
+            self.records.push(record);
+            self.say(number, node, message);
         }
-        let label = format!("{count} messages take the place of all before them");
+    }
+
+    /// What the harness reduced is not told twice.
+    fn compaction(&mut self, span: Span, said: &[Said<'_>]) {
+        let number = self.number();
+        self.add_line(span, Kind::Compaction);
+        let label = format!("{} messages take the place of all before them", said.len());
         let bytes = said.iter().map(|said| said.raw.get().len()).sum::<usize>();
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let fact = Fact::Compaction { trigger: None, tokens_before: None, tokens_after: None };
-        let event = self.push(EventKind::Compaction, place(number, 0), node(number, None), &label, bytes);
+        let event = self.push(EventKind::Compaction, place(number, 0), self.node(), &label, bytes);
         event.marker = Some(Box::new(Marker::recorded(fact, None)));
     }
 
@@ -187,7 +228,7 @@ impl Reader {
         let falls_back = matches!(reason, "confidence" | "unavailable");
         let kind = if falls_back { EventKind::Fallback } else { EventKind::Decision };
         let label = format!("{} ({reason})", name.as_deref().unwrap_or(parsed.choice.or_empty()));
-        let event = self.push(kind, place(number, 0), node(number, None), &label, 0);
+        let event = self.push(kind, place(number, 0), self.node(), &label, 0);
         if falls_back {
             let fact = Fact::Fallback {
                 from: None,
@@ -201,32 +242,25 @@ impl Reader {
         self.model = name.or(self.model.take());
     }
 
-    fn say(&mut self, number: u32, said: &[Said<'_>], is_inherited: bool) {
-        let mut block: u16 = 0;
-        for (index, message) in said.iter().enumerate() {
-            let index = u32::try_from(index).unwrap_or(u32::MAX);
-            let node = node(number, is_inherited.then_some(index));
-            let ids = |kind: &str, id: fn(&Block<'_>) -> Option<Box<str>>| -> Vec<Box<str>> {
-                message.blocks.iter().filter(|block| block.kind.is(kind)).filter_map(id).collect()
-            };
-            self.messages.push(Message {
-                record: number,
-                index,
-                calls: ids("tool-call", |block| block.id.as_str().map(Into::into)),
-                results: ids("tool-result", |block| block.call_id.as_str().map(Into::into)),
-            });
-            let mut first_text = None;
-            for part in &message.blocks {
-                let place = place(number, block);
-                block = block.saturating_add(1).min(Place::EXTRA - 1);
-                match message.is_user && part.kind.is("text") {
-                    true => first_text = first_text.or(Some(place.block)),
-                    false => self.part(place, node.clone(), part),
-                }
+    fn say(&mut self, number: u32, node: NodeId, message: &Said<'_>) {
+        let ids = |kind: &str, id: fn(&Block<'_>) -> Option<Box<str>>| -> Vec<Box<str>> {
+            message.blocks.iter().filter(|block| block.kind.is(kind)).filter_map(id).collect()
+        };
+        self.messages.push(Message {
+            record: number,
+            calls: ids("tool-call", |block| block.id.as_str().map(Into::into)),
+            results: ids("tool-result", |block| block.call_id.as_str().map(Into::into)),
+        });
+        let mut first_text = None;
+        for (block, part) in message.blocks.iter().enumerate() {
+            let block = u16::try_from(block).unwrap_or(u16::MAX).min(Place::EXTRA - 1);
+            match message.is_user && part.kind.is("text") {
+                true => first_text = first_text.or(Some(block)),
+                false => self.part(place(number, block), node.clone(), part),
             }
-            if message.is_prompt() {
-                self.begin_step(message, first_text.unwrap_or(0));
-            }
+        }
+        if message.is_prompt() {
+            self.begin_step(message, first_text.unwrap_or(0));
         }
     }
 
@@ -316,10 +350,11 @@ impl Reader {
 
     fn unreadable(&mut self, span: Span, kind: ProblemKind, reason: &str) {
         let number = self.number();
-        self.push(EventKind::Unreadable, place(number, Place::EXTRA), node(number, None), reason, span.len);
+        self.push(EventKind::Unreadable, place(number, Place::EXTRA), self.node(), reason, span.len);
         self.report.records.count(kind);
         self.problem(span, kind, reason.to_owned());
-        self.records.push(Record { span, kind: Kind::Unreadable });
+        self.add_line(span, Kind::Unreadable);
+        self.lines = self.lines.saturating_add(1);
     }
 
     fn problem(&mut self, span: Span, kind: ProblemKind, message: String) {
@@ -346,6 +381,9 @@ impl Reader {
             self.report.notice(notice("session", ProblemKind::Refused, message));
         }
         let header = header.unwrap_or_default();
+        if matches!(content, Content::Held(_)) {
+            self.report.problems.iter_mut().for_each(|problem| place_problem(problem, &content));
+        }
         let steps = self.steps();
         let session = Session {
             id: header.id.unwrap_or(id),
@@ -358,7 +396,7 @@ impl Reader {
             cwd: None,
             started_at: header.created_at,
             ended_at: None,
-            head: self.records.len().checked_sub(1).map(|last| NodeId::Number(last as u64)),
+            head: self.records.last().map(Record::node),
             nodes: self.messages.len(),
             branches: Vec::new(),
             parent: header.parent.map(|session_id| Parent { session_id, step_number: None }),
@@ -379,6 +417,14 @@ impl Reader {
             messages: self.messages,
             prompts: self.marks.iter().map(|mark| mark.message).collect(),
         }
+    }
+}
+
+/// Of what was put together, a problem lies in one of its pieces.
+fn place_problem(problem: &mut Problem, content: &Content) {
+    if let Some((path, offset)) = problem.offset.and_then(|at| content.place(at)) {
+        problem.offset = Some(offset);
+        problem.file = path.file_name().map(|name| name.to_string_lossy().into_owned());
     }
 }
 

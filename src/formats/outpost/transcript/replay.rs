@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::line::Kind;
 use super::{Message, Transcript};
-use crate::formats::json as text;
 use crate::model::Outcome;
 use crate::store::ReadError;
 
@@ -21,20 +20,17 @@ pub fn replay(
     let to = next.unwrap_or(transcript.messages.len());
     let end = next
         .and_then(|next| transcript.messages.get(next))
-        .map_or(transcript.records.len(), |next| next.record as usize + 1);
+        .map_or(transcript.records.len(), |next| next.record as usize);
     let mut messages = transcript.messages.get(from..to).unwrap_or_default().iter().peekable();
     let mut texts = Vec::new();
-    for record in prompt.record..u32::try_from(end).unwrap_or(u32::MAX) {
-        let mut has_messages = record == prompt.record;
-        while let Some(message) = messages.next_if(|message| message.record == record) {
-            has_messages = true;
+    for record in prompt.record + 1..u32::try_from(end).unwrap_or(u32::MAX) {
+        let kind = transcript.record_of(record).map(|record| record.kind);
+        if let Some(message) = messages.next_if(|message| message.record == record) {
             let (event, said) = recorded(transcript, message)?;
             texts.extend(said);
             emit(json!({ "turn": number, "event": event }))?;
-        }
-        let kind = transcript.record_of(record).map(|record| record.kind);
-        if !has_messages && matches!(kind, Some(Kind::ModelSelection | Kind::Compaction)) {
-            emit(json!({ "turn": number, "event": whole(transcript, record)? }))?;
+        } else if matches!(kind, Some(Kind::ModelSelection | Kind::Compaction)) {
+            emit(json!({ "turn": number, "event": value(&transcript.recorded(record)?) }))?;
         }
     }
     emit(json!({
@@ -52,19 +48,11 @@ pub fn replay(
 
 /// A message as it is recorded, and its text where the model said it.
 fn recorded(transcript: &Transcript, message: &Message) -> Result<(Value, Option<String>), ReadError> {
-    transcript.with_line(message.record, |line| {
-        let said = line.said();
-        let Some(said) = said.get(message.index as usize) else { return (Value::Null, None) };
+    transcript.with_message(message.record, |said| {
+        let Some(said) = said else { return (Value::Null, None) };
         let text = Some(said.text()).filter(|text| !said.is_user && !text.is_empty());
         (value(said.raw.get()), text)
     })
-}
-
-/// A line that is no message.
-fn whole(transcript: &Transcript, record: u32) -> Result<Value, ReadError> {
-    let Some(record) = transcript.record_of(record) else { return Ok(Value::Null) };
-    let bytes = transcript.content.read(record.span)?;
-    Ok(value(&text::readable(&bytes).text))
 }
 
 /// JSON as a value; as text where it is nested too deep to be one.

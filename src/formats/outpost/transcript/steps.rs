@@ -1,7 +1,5 @@
 //! The steps of a transcript: its prompts, each with the turn that follows.
 
-use super::line::Kind;
-use super::node;
 use super::read::{Mark, NOTHING_BEFORE, Reader};
 use crate::model::{Event, NodeId, Outcome, Place, Step, StepKind, ToolState, Usage};
 
@@ -41,9 +39,7 @@ impl Reader {
     }
 
     fn node_of(&self, message: usize) -> Option<NodeId> {
-        let message = self.messages.get(message)?;
-        let is_inherited = self.records.get(message.record as usize)?.kind == Kind::Compaction;
-        Some(node(message.record, is_inherited.then_some(message.index)))
+        Some(self.records.get(self.messages.get(message)?.record as usize)?.node())
     }
 
     fn outcome(&self, answers: std::ops::Range<usize>, is_last: bool, events: std::ops::Range<usize>) -> Outcome {
