@@ -16,6 +16,7 @@ mod cut;
 mod dropped;
 mod entry;
 mod events;
+mod facts;
 mod family;
 mod joined;
 mod journal;

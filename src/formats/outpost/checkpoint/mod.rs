@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::facts::{Happening, Source};
 use super::labels::shorten;
 use super::paper::{self, Paper, notice};
-use super::told::{Happening, Heading, Source, Told};
+use super::told::{Heading, Told};
 use super::values::{dollars, text, time, usage};
 use crate::formats::OpenError;
 use crate::model::{EventKind, FormatName, Locator, Problem, ProblemKind, Report, Timestamp, summarise};

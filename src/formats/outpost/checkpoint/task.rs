@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::formats::outpost::facts::{Asking, Happening, Replayed, Source};
 use crate::formats::outpost::labels::shorten;
-use crate::formats::outpost::told::{Asking, Happening, Replayed, Source};
 use crate::formats::outpost::values::{short, spoken, text, time, words};
 use crate::model::{Asked, Decision, EventKind, Fact, NodeId, QuestionState, StepKind, Timestamp};
 

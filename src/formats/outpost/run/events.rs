@@ -10,10 +10,10 @@ use super::snapshot::Snapshot;
 use super::{MAX_EVENT_BYTES, numbers, value_of};
 use crate::formats::outpost::entry::Entry;
 use crate::formats::outpost::events::Events;
+use crate::formats::outpost::facts::{Asking, Happening, Item, Ready, Replayed, Source};
 use crate::formats::outpost::keys::locate;
 use crate::formats::outpost::kind::Kind;
 use crate::formats::outpost::paper::notice;
-use crate::formats::outpost::told::{Asking, Happening, Item, Ready, Replayed, Source};
 use crate::formats::outpost::values::text;
 use crate::formats::{Observer, OpenError};
 use crate::model::{

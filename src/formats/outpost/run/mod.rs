@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::facts::Source;
 use super::keys::{children, locate};
 use super::object;
 use super::paper::{self, Paper, notice};
-use super::told::{Heading, Source, Told};
+use super::told::{Heading, Told};
 use super::values::{dollars, text, time, usage};
 use crate::formats::{Observer, OpenError};
 use crate::model::{FormatName, Locator, ProblemKind, Timestamp, summarise};

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::snapshot::commits;
+use crate::formats::outpost::facts::{Happening, Replayed, Source};
 use crate::formats::outpost::labels::shorten;
 use crate::formats::outpost::paper::Paper;
-use crate::formats::outpost::told::{Happening, Heading, Replayed, Source, Told};
+use crate::formats::outpost::told::{Heading, Told};
 use crate::formats::outpost::values::{dollars, short, text, usage};
 use crate::model::{EventKind, Fact, FormatName, Locator, summarise};
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::formats::outpost::facts::{Happening, Replayed, Source};
 use crate::formats::outpost::labels::shorten;
-use crate::formats::outpost::told::{Happening, Replayed, Source};
 use crate::formats::outpost::values::{short, spoken, text, time, usage};
 use crate::model::{Commit, EventKind, Fact, Timestamp};
 
