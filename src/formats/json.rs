@@ -56,6 +56,12 @@ impl Readable<'_> {
     }
 }
 
+/// Where `part` lies in `whole`, if it is a stretch of its very bytes.
+pub fn offset_in(whole: &str, part: &str) -> Option<usize> {
+    let at = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
+    (at + part.len() <= whole.len()).then_some(at)
+}
+
 /// NULs are blanks too: a machine that went down leaves whole blocks of them in a file.
 fn inside_blanks(bytes: &[u8]) -> Range<usize> {
     let is_text = |byte: &u8| *byte != 0 && !byte.is_ascii_whitespace();

@@ -4,7 +4,6 @@
 //! says which bytes a fork or a revert would keep. A new format is its own file or folder and one line in the registry.
 
 pub mod detect;
-#[allow(dead_code)] // used by the formats that come next
 mod document;
 mod folder;
 pub mod json;
@@ -32,7 +31,16 @@ use folder::files_below;
 pub use source::{Family, Listed, Part, SessionRef, Source, nothing_in, open_session, sessions_of};
 
 /// All formats that can be opened, most specific first.
-pub static REGISTRY: &[Format] = &[outpost::FORMAT, claude::FORMAT];
+pub static REGISTRY: &[Format] = &[
+    outpost::JOURNAL,
+    outpost::OBSERVATIONS,
+    outpost::STORAGE,
+    outpost::LEGACY,
+    outpost::CHECKPOINT,
+    outpost::TRANSCRIPT,
+    outpost::RUN,
+    claude::FORMAT,
+];
 
 /// What the registry knows of a format.
 pub struct Format {

@@ -226,7 +226,8 @@ fn groups(parts: &[Part]) -> Vec<(&'static Format, Vec<Part>)> {
     groups
 }
 
-fn listed_alone(part: &Part) -> Listed {
+/// What a list says of a file that is a session of its own.
+pub(super) fn listed_alone(part: &Part) -> Listed {
     let title = super::first_prompt(&part.path);
     Listed { title, ..Listed::new(SessionRef::file(&part.path), part.format.name) }
 }

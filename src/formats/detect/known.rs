@@ -90,13 +90,8 @@ pub(super) static KNOWN: &[Known] = &[
     Known::format("the output of `pi --mode json`", Record(agents::pi_stream)),
     Known::format("the output of `opencode run --format json`", Record(agents::opencode_stream)),
     Known::format("the output of `gemini --output-format stream-json`", Record(agents::gemini_stream)),
-    // What Outpost keeps beside journals.
+    // What Outpost keeps beside its sessions.
     Known::format("an object of an Outpost storage folder", Record(systems::outpost_object)),
-    Known::format("a log of nested Outpost observations", Record(systems::outpost_observation)),
-    Known::format("an Outpost harness transcript", Record(systems::outpost_transcript)),
-    Known::format("an Outpost checkpoint", Record(systems::outpost_checkpoint)),
-    Known::format("an Outpost run snapshot", Document(systems::outpost_run)),
-    Known::format("an Outpost run report", Document(systems::outpost_report)),
     // What Fruxon returns and its command line prints.
     Known::format("a Fruxon session", Whole(systems::fruxon_messages)),
     Known::format("Fruxon's list of approvals", Whole(systems::fruxon_approvals)),

@@ -1,4 +1,4 @@
-//! Rules for what Outpost keeps beside journals, for what Fruxon returns, and for databases.
+//! Rules for what Outpost keeps beside its sessions, for what Fruxon returns, and for databases.
 
 use serde_json::Value;
 
@@ -9,37 +9,13 @@ fn ten(yes: bool) -> u32 {
     if yes { 10 } else { 0 }
 }
 
-/// The header of an object file: JSON padded to 1024 bytes, the object's own bytes after it.
+/// The header of an object file: JSON padded to 1024 bytes, the object's own bytes after it. Objects that make sessions
+/// have readers.
 pub(super) fn outpost_object(record: &Value) -> u32 {
+    const SESSIONS: [&str; 4] = ["logs", "checkpoints", "conversations", "runs"];
+    let is_session = SESSIONS.iter().any(|area| text(record, "key").split('/').next() == Some(area));
     let header = is_text(record, "key") && is_text(record, "revision") && at(record, &["size"]).is_u64();
-    ten(header && is_text(record, "modifiedAt"))
-}
-
-pub(super) fn outpost_observation(record: &Value) -> u32 {
-    let event = at(record, &["event"]);
-    if is_text(event, "kind") && has_all(record, &["seq", "source", "scope"]) { 8 } else { 0 }
-}
-
-pub(super) fn outpost_transcript(record: &Value) -> u32 {
-    let version = at(record, &["version"]);
-    ten(kind(record) == "session" && (version == 1 || version == 2) && has_all(record, &["id", "model", "createdAt"]))
-}
-
-/// Bare, or below `checkpoint` beside its owner.
-pub(super) fn outpost_checkpoint(record: &Value) -> u32 {
-    let bare = |record: &Value| {
-        at(record, &["format"]) == 1 && has_all(record, &["identity", "executionId"]) && has(record, "records")
-    };
-    ten(bare(record) || (has(record, "owner") && bare(at(record, &["checkpoint"]))))
-}
-
-pub(super) fn outpost_run(document: &Value) -> bool {
-    let is_run = ["dispatch", "workflow"].contains(&text(document, "kind"));
-    is_run && at(document, &["version"]) == 1 && has(document, "heartbeatAt")
-}
-
-pub(super) fn outpost_report(document: &Value) -> bool {
-    has_all(document, &["version", "completed", "durationMs", "failedTools"])
+    ten(header && is_text(record, "modifiedAt") && !is_session)
 }
 
 /// The first row of a page, of an array, or of lines.

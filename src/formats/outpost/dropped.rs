@@ -62,7 +62,7 @@ fn is_message(journal: &Journal, event: &Event) -> bool {
 }
 
 /// Tools whose calls change what no file list shows.
-fn runs_commands(name: &str) -> bool {
+pub fn runs_commands(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["bash", "exec", "shell", "command", "terminal"].iter().any(|word| name.contains(word))
 }

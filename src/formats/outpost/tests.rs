@@ -1,10 +1,17 @@
-//! Journals through the door that everybody uses: `formats::open`.
+//! Outpost's files through the door that everybody uses: `formats::open`.
 
+mod checkpoints;
 mod cuts;
 mod damaged;
 mod detection;
 mod events;
+mod hostile;
+mod joins;
+mod runs;
+mod samples;
 mod steps;
+mod stored;
+mod transcripts;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -69,6 +76,89 @@ fn open_bytes(name: &str, bytes: &[u8]) -> Opened {
     std::fs::write(&path, bytes).unwrap();
     let recording = formats::open(&path, &Patient).unwrap();
     Opened { folder, path, recording }
+}
+
+/// An object file of Outpost's local transport.
+fn object(key: &str, revision: &str, body: &[u8]) -> Vec<u8> {
+    let at = "2026-02-03T10:00:00.000Z";
+    let header = json!({ "key": key, "revision": revision, "size": body.len(), "modifiedAt": at });
+    let mut bytes = format!("{:<1024}", header.to_string()).into_bytes();
+    bytes.extend_from_slice(body);
+    bytes
+}
+
+/// A storage folder that goes with it.
+struct Store {
+    folder: tempfile::TempDir,
+}
+
+impl Store {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn root(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.root().join(format!("objects/{key}.object"))
+    }
+
+    fn put(&self, key: &str, body: impl AsRef<[u8]>) -> PathBuf {
+        self.put_raw(key, &object(key, "r1", body.as_ref()))
+    }
+
+    fn put_raw(&self, key: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.path(key);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// The sessions, by their keys.
+    fn listed(&self) -> Vec<formats::Listed> {
+        let mut sessions = formats::sessions_of(&[self.root().to_owned()], &Patient).unwrap().sessions;
+        sessions.sort_by(|a, b| a.reference.key.cmp(&b.reference.key));
+        sessions
+    }
+
+    fn open(&self, key: &str) -> Arc<dyn Recording> {
+        let paths = vec![self.root().to_owned()];
+        formats::open_session(&formats::SessionRef { paths, key: Some(key.to_owned()) }, &Patient).unwrap()
+    }
+}
+
+/// The words of the reading report's problems.
+fn problems(recording: &dyn Recording) -> Vec<&str> {
+    recording.session().report.problems.iter().map(|problem| problem.message.as_str()).collect()
+}
+
+/// The fates of all records add up.
+fn assert_accounted(recording: &dyn Recording) {
+    let records = recording.session().report.records;
+    let fates = records.read + records.unknown + records.duplicate + records.unreadable + records.torn;
+    assert_eq!(records.total, fates, "{records:?}");
+}
+
+/// Everything that a window or a command would ask for.
+fn look_at_everything(recording: &dyn Recording) {
+    assert_accounted(recording);
+    let session = recording.session();
+    for event in &session.events {
+        let _ = (recording.body(event), recording.raw(event.place), recording.origin(event.place));
+    }
+    let mut end = session.steps.first().map_or(0, |step| step.events.start);
+    for step in &session.steps {
+        assert_eq!(step.events.start, end, "steps follow each other");
+        end = step.events.end;
+        recording.prompt(step.number).unwrap();
+        recording.replay(step.number, &mut |_| Ok(())).unwrap();
+        let _ = recording.fork(formats::Cut::After(step.number), Watch::none());
+        let _ = recording.revert(step.number, Watch::none());
+    }
+    assert!(session.steps.is_empty() || end == session.events.len());
+    recording.replay_turns().unwrap();
 }
 
 /// Opens entries written as a JSON array; each gets an envelope around the fields given.

@@ -67,18 +67,7 @@ fn captured_output_is_named() {
 
 #[test]
 fn what_systems_keep_and_return_is_named() {
-    let object = format!("{:<1024}{}", r#"{"key":"logs/a/b","revision":"r","size":2,"modifiedAt":"t"}"#, "{}");
-    assert_named(object, "an object of an Outpost storage folder");
-    let checkpoint = r#"{"format":1,"identity":"i","executionId":"e","records":[]}"#;
-    assert_named(format!(r#"{{"owner":null,"checkpoint":{checkpoint}}}"#), "an Outpost checkpoint");
     for (content, what) in [
-        (checkpoint, "an Outpost checkpoint"),
-        (
-            r#"{"seq":1,"at":"t","source":"git","scope":{},"event":{"kind":"phase"}}"#,
-            "a log of nested Outpost observations",
-        ),
-        (r#"{"type":"session","version":2,"id":"a","model":"m","createdAt":"t"}"#, "an Outpost harness transcript"),
-        (r#"{"version":1,"kind":"dispatch","heartbeatAt":"t"}"#, "an Outpost run snapshot"),
         (r#"[{"from":"a","text":"b","at":1}]"#, "a Fruxon session"),
         ("{\"items\":\n[{\"gateType\":\"TOOL\"}]}", "Fruxon's list of approvals"),
         ("{\"status\":\"DONE\",\n\"trace\":{\"traces\":[]}}", "the trace of a Fruxon run"),
@@ -90,6 +79,46 @@ fn what_systems_keep_and_return_is_named() {
     ] {
         assert_named(content, what);
     }
+}
+
+#[test]
+fn what_outpost_keeps_has_readers() {
+    let checkpoint = r#"{"format":1,"identity":"i","executionId":"e","records":[]}"#;
+    let held = format!(r#"{{"owner":null,"checkpoint":{checkpoint}}}"#);
+    let observation = r#"{"seq":1,"at":"t","source":"git","scope":{},"event":{"kind":"phase"}}"#;
+    for (content, format) in [
+        (checkpoint, FormatName::OutpostCheckpoint),
+        (&held, FormatName::OutpostCheckpoint),
+        (observation, FormatName::OutpostObservations),
+        (&format!("[{observation}]"), FormatName::OutpostObservations),
+        (r#"{"kind":"dispatch-start","at":"t","label":"a"}"#, FormatName::OutpostLegacyLog),
+        (r#"{"type":"session","version":2,"id":"a","model":"m","createdAt":"t"}"#, FormatName::OutpostTranscript),
+        (r#"{"version":1,"kind":"dispatch","heartbeatAt":"t"}"#, FormatName::OutpostRun),
+        (r#"{"version":2,"completed":true,"durationMs":1,"failedTools":[]}"#, FormatName::OutpostRun),
+    ] {
+        assert_eq!(chosen(&sample(content)), Ok(format), "{content}");
+        assert_eq!(mixed_in(REGISTRY, &sample(content)), [""; 0], "{content}");
+    }
+}
+
+#[test]
+fn objects_are_what_their_keys_say() {
+    let object = |key: &str, body: &str| {
+        let header = format!(r#"{{"key":"{key}","revision":"r","size":{},"modifiedAt":"t"}}"#, body.len());
+        format!("{header:<1024}{body}")
+    };
+    let observation = r#"{"seq":1,"observationSeq":2,"at":"t","source":"git","scope":{},"event":{"kind":"phase"}}"#;
+    for (key, format) in [
+        ("logs/a/b", FormatName::OutpostStorage),
+        ("checkpoints/0a.json", FormatName::OutpostCheckpoint),
+        ("conversations/harness/a/snapshots/b/manifest", FormatName::OutpostTranscript),
+        ("runs/a/events/1", FormatName::OutpostRun),
+    ] {
+        for body in ["{}", observation, "no JSON"] {
+            assert_eq!(chosen(&sample(object(key, body))), Ok(format), "{key}");
+        }
+    }
+    assert_named(object("artifacts/0a.blob", "{}"), "an object of an Outpost storage folder");
 }
 
 #[test]
@@ -183,9 +212,11 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("fruxon/13-", Some(Err("an error"))),
         ("fruxon/", Some(Err("Fruxon"))),
         ("43-replay/state/journal.json", Some(Ok(FormatName::OutpostJournal))),
-        ("observations.jsonl", Some(Err("nested Outpost observations"))),
-        (".object", Some(Err("Outpost storage folder"))),
-        ("13-approvals/state/", Some(Err("Outpost checkpoint"))),
+        ("observations.jsonl", Some(Ok(FormatName::OutpostObservations))),
+        ("objects/logs/", Some(Ok(FormatName::OutpostStorage))),
+        ("objects/checkpoints/", Some(Ok(FormatName::OutpostCheckpoint))),
+        ("objects/conversations/", Some(Ok(FormatName::OutpostTranscript))),
+        ("13-approvals/state/", Some(Ok(FormatName::OutpostCheckpoint))),
     ];
     table.iter().find(|(part, _)| path.contains(part)).and_then(|(_, expected)| *expected)
 }

@@ -7,7 +7,7 @@ use crate::formats::detect::{Sample, Shape};
 
 fn points(shape: Shape, records: Value) -> u32 {
     let Value::Array(records) = records else { panic!("a list of records") };
-    (crate::formats::outpost::FORMAT.recognise)(&Sample { path: PathBuf::new(), shape, records })
+    (crate::formats::outpost::JOURNAL.recognise)(&Sample { path: PathBuf::new(), shape, records })
 }
 
 #[test]

@@ -1,0 +1,350 @@
+//! A log together with the checkpoint of its workflow: the log has the events, the checkpoint what was asked and decided.
+//!
+//! They are joined by the id of the execution. A question belongs to the log when its task's key is among those of the
+//! log's events. A gate belongs to it when the log has the text-less events of that gate; a log of one dispatch never has
+//! any, and is given all gates of its execution.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::checkpoint;
+use super::told::Told;
+use super::values::text;
+use crate::formats::detect::Sample;
+use crate::formats::source::Part;
+use crate::formats::{Body, Cut, Fork, Listed, Origin, Recording, Refusal, ReplayTurn, Revert};
+use crate::model::{Decision, Event, EventKind, Fact, FormatName, Marker, Place, Session, Timestamp};
+use crate::store::{ReadError, SourceFile, Watch};
+
+/// Events of a log that are looked at for its execution and its tasks.
+const MAX_SCOPES: usize = 64;
+
+/// Whether a part is a log that a checkpoint can say more about.
+pub fn is_log(part: &Part) -> bool {
+    use FormatName::{OutpostJournal, OutpostLegacyLog, OutpostObservations};
+    matches!(part.format.name, OutpostJournal | OutpostLegacyLog | OutpostObservations)
+}
+
+/// The checkpoints among some parts, by the execution that they belong to.
+#[derive(Default)]
+pub struct Executions {
+    checkpoints: HashMap<String, Vec<PathBuf>>,
+}
+
+impl Executions {
+    /// Looks at the start of each file; at nothing where there is nothing to join.
+    pub fn of(parts: &[Part]) -> Self {
+        let mut found = Self::default();
+        if !parts.iter().any(is_log) {
+            return found;
+        }
+        for part in parts.iter().filter(|part| part.format.name == FormatName::OutpostCheckpoint) {
+            for id in records(part).iter().filter_map(|record| id_of(checkpoint::content(record))) {
+                found.checkpoints.entry(id).or_default().push(part.path.clone());
+            }
+        }
+        found
+    }
+
+    /// Adds to the sessions of a log the checkpoints that they are to be opened with, and gives their paths.
+    pub fn refer(&self, part: &Part, sessions: &mut [Listed]) -> Vec<PathBuf> {
+        if self.checkpoints.is_empty() || !is_log(part) {
+            return Vec::new();
+        }
+        let scope = |record: &Value| id_of(record.get("scope")?);
+        let Some(execution) = records(part).iter().find_map(scope) else { return Vec::new() };
+        let paths = self.checkpoints.get(&execution).cloned().unwrap_or_default();
+        for session in sessions {
+            session.reference.paths.extend(paths.iter().cloned());
+        }
+        paths
+    }
+}
+
+fn records(part: &Part) -> Vec<Value> {
+    let sample = SourceFile::open(&part.path).and_then(|file| Sample::take(&file));
+    sample.map(|sample| sample.records).unwrap_or_default()
+}
+
+fn id_of(value: &Value) -> Option<String> {
+    Some(text(value, "executionId").to_owned()).filter(|id| !id.is_empty())
+}
+
+/// A log with the checkpoints of its execution; the log as it is where there are none.
+pub fn with_checkpoints(log: Arc<dyn Recording>, find: impl FnOnce(&str) -> Vec<Told>) -> Arc<dyn Recording> {
+    let scope = Scope::of(log.as_ref());
+    let Some(execution) = scope.execution.clone() else { return log };
+    let checkpoints: Vec<Told> = find(&execution).into_iter().filter(|told| told.session.id == execution).collect();
+    if checkpoints.is_empty() { log } else { Arc::new(Joined::new(log, &scope, checkpoints)) }
+}
+
+/// Where in a workflow a log belongs.
+#[derive(Default)]
+struct Scope {
+    execution: Option<String>,
+    tasks: HashSet<String>,
+}
+
+impl Scope {
+    fn of(log: &dyn Recording) -> Self {
+        let mut found = Self::default();
+        let mut last = None;
+        for event in log.session().events.iter().take(MAX_SCOPES) {
+            // Events of one record have one scope.
+            if last.replace(event.place.record) == Some(event.place.record) {
+                continue;
+            }
+            let raw = log.raw(event.place).unwrap_or_default();
+            let Ok(record) = serde_json::from_slice::<Value>(&raw) else { continue };
+            // The entry is the record, or lies inside that of a chain.
+            found.take(&record);
+            found.take(record.get("event").unwrap_or(&Value::Null));
+        }
+        found
+    }
+
+    fn take(&mut self, entry: &Value) {
+        let scope = entry.get("scope").unwrap_or(&Value::Null);
+        self.execution = self.execution.take().or_else(|| id_of(scope)).or_else(|| id_of(entry));
+        let task = text(scope, "taskKey");
+        if !task.is_empty() {
+            self.tasks.insert(task.to_owned());
+        }
+    }
+}
+
+struct Joined {
+    log: Arc<dyn Recording>,
+    session: Session,
+    files: Vec<Arc<SourceFile>>,
+    checkpoints: Vec<Told>,
+}
+
+impl Joined {
+    fn new(log: Arc<dyn Recording>, scope: &Scope, checkpoints: Vec<Told>) -> Self {
+        let mut session = log.session().clone();
+        let mut files = log.files().to_vec();
+        let has_gates = session.events.iter().any(|event| textless_gate(event).is_some());
+        let mut added = Vec::new();
+        for told in &checkpoints {
+            let number = u16::try_from(files.len()).unwrap_or(u16::MAX);
+            files.extend(told.files.iter().cloned());
+            let mut join = Join { session: &mut session, told, file: number, added: &mut added };
+            join.gates(has_gates);
+            join.questions(scope);
+            let name = told.files.first().and_then(|file| file.path().file_name());
+            let name = name.unwrap_or_default().to_string_lossy().into_owned();
+            session.report.take_problems(&told.session.report, &name);
+        }
+        insert(&mut session, added);
+        Self { log, session, files, checkpoints }
+    }
+
+    /// The checkpoint that a place is in, and the place as that one counts.
+    fn told(&self, place: Place) -> Option<(&Told, Place)> {
+        let mut first = self.log.files().len();
+        let file = usize::from(place.file);
+        for told in &self.checkpoints {
+            let next = first + told.files.len();
+            if (first..next).contains(&file) {
+                return Some((told, Place { file: 0, block: 0, ..place }));
+            }
+            first = next;
+        }
+        None
+    }
+}
+
+/// The key of a gate of which an event says no more than that it was asked or decided.
+fn textless_gate(event: &Event) -> Option<&str> {
+    match &event.marker.as_ref()?.fact {
+        Fact::Approval { tool, tool_call_id: None, asked, .. } if asked.prompt.is_none() => Some(tool),
+        _ => None,
+    }
+}
+
+/// One checkpoint that is joined to a log.
+struct Join<'a> {
+    session: &'a mut Session,
+    told: &'a Told,
+    file: u16,
+    added: &'a mut Vec<Event>,
+}
+
+impl Join<'_> {
+    fn place(&self, event: &Event) -> Place {
+        // Beside the events that the log counts.
+        Place { file: self.file, record: event.place.record, block: Place::EXTRA }
+    }
+
+    fn add(&mut self, event: &Event) {
+        self.added.push(Event { place: self.place(event), ..event.clone() });
+    }
+
+    fn gates(&mut self, has_gates: bool) {
+        let told = self.told;
+        for event in told.session.events.iter().filter(|event| event.kind == EventKind::Approval) {
+            let Some(Fact::Approval { tool, decision, .. }) = event.marker.as_ref().map(|marker| &marker.fact) else {
+                continue;
+            };
+            let place = self.place(event);
+            let mut is_told = false;
+            let mut is_there = false;
+            for own in self.session.events.iter_mut().filter(|own| textless_gate(own) == Some(tool)) {
+                is_there = true;
+                is_told |= say_more(own, event, place) == *decision;
+            }
+            if !is_told && (is_there || !has_gates) {
+                self.add(event);
+            }
+        }
+    }
+
+    fn questions(&mut self, scope: &Scope) {
+        let told = self.told;
+        let events = &told.session.events;
+        let is_gate =
+            |node: &Event| events.iter().any(|event| event.kind == EventKind::Approval && event.node == node.node);
+        for event in events.iter().filter(|event| event.kind == EventKind::Question && !is_gate(event)) {
+            let Some(Fact::Question { question: asked, .. }) = event.marker.as_ref().map(|marker| &marker.fact) else {
+                continue;
+            };
+            if !scope.tasks.contains(&event.node.to_string()) {
+                continue;
+            }
+            let is_asked = |own: &&mut Event| {
+                let fact = own.marker.as_ref().map(|marker| &marker.fact);
+                matches!(fact, Some(Fact::Question { question, .. }) if question == asked)
+            };
+            let place = self.place(event);
+            // Of a question that was asked again the last one is the one that was answered.
+            match self.session.events.iter_mut().rev().find(is_asked) {
+                Some(own) => {
+                    own.marker.clone_from(&event.marker);
+                    own.place = place;
+                    own.label.clone_from(&event.label);
+                    own.text_bytes = event.text_bytes;
+                }
+                None => self.add(event),
+            }
+        }
+    }
+}
+
+/// Puts into the event of a gate what the checkpoint knows of it, and gives the decision that the event is about.
+fn say_more(own: &mut Event, event: &Event, place: Place) -> Decision {
+    let known = event.marker.as_ref().map(|marker| marker.fact.clone());
+    let about = match own.marker.as_ref().map(|marker| &marker.fact) {
+        Some(Fact::Approval { decision, .. }) => *decision,
+        _ => Decision::Pending,
+    };
+    let Some(Fact::Approval { tool, tool_call_id, decision, by, reason, waited_ms, asked }) = known else {
+        return about;
+    };
+    // A request stays one that waits; what came of it is said where it was decided.
+    let fact = if about == Decision::Pending {
+        Fact::Approval { tool, tool_call_id, decision: about, by: None, reason: None, waited_ms: None, asked }
+    } else if about == decision {
+        Fact::Approval { tool, tool_call_id, decision, by, reason, waited_ms, asked }
+    } else {
+        return about;
+    };
+    own.marker = Some(Box::new(Marker::recorded(fact, own.at)));
+    own.place = place;
+    own.text_bytes = event.text_bytes;
+    about
+}
+
+/// Puts events into the steps whose turns they fall in, each after the last event that is not later.
+fn insert(session: &mut Session, added: Vec<Event>) {
+    if added.is_empty() {
+        return;
+    }
+    let began = |at: Option<Timestamp>| {
+        let after = |step: &crate::model::Step| step.at.zip(at).is_some_and(|(began, at)| began <= at);
+        session.steps.iter().rposition(after)
+    };
+    let mut by_step: HashMap<Option<usize>, Vec<Event>> = HashMap::new();
+    for event in added {
+        // One without a time stands at the end.
+        let step = if event.at.is_none() { session.steps.len().checked_sub(1) } else { began(event.at) };
+        by_step.entry(step).or_default().push(event);
+    }
+    let old = std::mem::take(&mut session.events);
+    let first = session.steps.first().map_or(old.len(), |step| step.events.start);
+    let part = |range: std::ops::Range<usize>| old.get(range).unwrap_or_default().to_vec();
+    let mut events = merged(part(0..first), by_step.remove(&None).unwrap_or_default());
+    for (index, step) in session.steps.iter_mut().enumerate() {
+        let start = events.len();
+        events.extend(merged(part(step.events.clone()), by_step.remove(&Some(index)).unwrap_or_default()));
+        step.events = start..events.len();
+    }
+    session.events = events;
+}
+
+fn merged(mut events: Vec<Event>, added: Vec<Event>) -> Vec<Event> {
+    for event in added {
+        let is_before = |other: &Event| event.at.is_none() || other.at.is_some_and(|at| Some(at) <= event.at);
+        let place = events.iter().rposition(is_before).map_or(0, |last| last + 1);
+        events.insert(place, event);
+    }
+    events
+}
+
+impl Recording for Joined {
+    fn session(&self) -> &Session {
+        &self.session
+    }
+
+    fn files(&self) -> &[Arc<SourceFile>] {
+        &self.files
+    }
+
+    fn origin(&self, place: Place) -> Option<Origin> {
+        match self.told(place) {
+            Some((told, place)) => told.origin(place),
+            None => self.log.origin(place),
+        }
+    }
+
+    fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
+        match self.told(place) {
+            Some((told, place)) => told.raw(place),
+            None => self.log.raw(place),
+        }
+    }
+
+    fn body(&self, event: &Event) -> Result<Body, ReadError> {
+        match self.told(event.place) {
+            Some((told, place)) => told.body(&Event { place, ..event.clone() }),
+            None => self.log.body(event),
+        }
+    }
+
+    fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
+        self.log.prompt(step_number)
+    }
+
+    fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
+        self.log.replay(step_number, emit)
+    }
+
+    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
+        self.log.replay_turns()
+    }
+
+    fn fork(&self, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {
+        self.log.fork(cut, watch)
+    }
+
+    fn resume_command(&self, session_id: &str, path: &std::path::Path) -> Option<String> {
+        self.log.resume_command(session_id, path)
+    }
+
+    fn revert(&self, step_number: u32, watch: Watch<'_>) -> Result<Revert, Refusal> {
+        self.log.revert(step_number, watch)
+    }
+}
