@@ -21,6 +21,7 @@ mod recover;
 mod replay;
 mod tokens;
 mod turns;
+mod workflow;
 
 use std::sync::Arc;
 
