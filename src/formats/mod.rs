@@ -31,7 +31,8 @@ use folder::files_below;
 pub use source::{Family, Listed, Part, SessionRef, Source, nothing_in, open_session, sessions_of};
 
 /// All formats that can be opened, most specific first.
-pub static REGISTRY: &[Format] = &[outpost::FORMAT, claude::FORMAT];
+pub static REGISTRY: &[Format] =
+    &[outpost::FORMAT, outpost::chain::FORMAT, outpost::observations::FORMAT, outpost::legacy::FORMAT, claude::FORMAT];
 
 /// What the registry knows of a format.
 pub struct Format {

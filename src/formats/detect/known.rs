@@ -92,7 +92,6 @@ pub(super) static KNOWN: &[Known] = &[
     Known::format("the output of `gemini --output-format stream-json`", Record(agents::gemini_stream)),
     // What Outpost keeps beside journals.
     Known::format("an object of an Outpost storage folder", Record(systems::outpost_object)),
-    Known::format("a log of nested Outpost observations", Record(systems::outpost_observation)),
     Known::format("an Outpost harness transcript", Record(systems::outpost_transcript)),
     Known::format("an Outpost checkpoint", Record(systems::outpost_checkpoint)),
     Known::format("an Outpost run snapshot", Document(systems::outpost_run)),

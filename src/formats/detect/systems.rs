@@ -9,15 +9,10 @@ fn ten(yes: bool) -> u32 {
     if yes { 10 } else { 0 }
 }
 
-/// The header of an object file: JSON padded to 1024 bytes, the object's own bytes after it.
+/// The header of an object file: JSON padded to 1024 bytes, the object's own bytes after it. Those of journals are read.
 pub(super) fn outpost_object(record: &Value) -> u32 {
     let header = is_text(record, "key") && is_text(record, "revision") && at(record, &["size"]).is_u64();
-    ten(header && is_text(record, "modifiedAt"))
-}
-
-pub(super) fn outpost_observation(record: &Value) -> u32 {
-    let event = at(record, &["event"]);
-    if is_text(event, "kind") && has_all(record, &["seq", "source", "scope"]) { 8 } else { 0 }
+    ten(header && is_text(record, "modifiedAt") && !text(record, "key").starts_with("logs/"))
 }
 
 pub(super) fn outpost_transcript(record: &Value) -> u32 {

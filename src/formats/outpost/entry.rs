@@ -123,6 +123,8 @@ pub struct Entry<'a> {
 pub struct Scope<'a> {
     #[serde(borrow)]
     pub dispatch_id: Text<'a>,
+    #[serde(borrow)]
+    pub execution_id: Text<'a>,
 }
 
 /// An agent in the list of a fallback agent.

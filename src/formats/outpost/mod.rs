@@ -5,6 +5,7 @@
 
 mod base85;
 mod body;
+pub mod chain;
 mod check;
 mod cut;
 mod dropped;
@@ -13,12 +14,19 @@ mod events;
 mod journal;
 mod kind;
 mod labels;
+pub mod legacy;
 mod markers;
+mod nested;
+mod note;
+mod object;
+pub mod observations;
 mod patch;
 mod question;
 mod read;
 mod recover;
 mod replay;
+mod select;
+mod shelf;
 mod tokens;
 mod turns;
 mod workflow;
@@ -49,15 +57,17 @@ fn first_prompt(sample: &Sample) -> Option<String> {
 }
 
 /// 10 points for an entry with the envelope of 7.0 and later, 6 for one whose kind and source are known, 4 for a known
-/// kind with a time, as older releases wrote them.
+/// kind with a time in an array. On lines, those are older logs.
 fn recognise(sample: &Sample) -> u32 {
-    if !matches!(sample.shape, Shape::Array { .. } | Shape::Lines) {
-        return 0;
-    }
-    sample.records.iter().map(points).max().unwrap_or(0)
+    let sourceless = match sample.shape {
+        Shape::Array { .. } => 4,
+        Shape::Lines => 0,
+        _ => return 0,
+    };
+    sample.records.iter().map(|record| points(record, sourceless)).max().unwrap_or(0)
 }
 
-fn points(record: &Value) -> u32 {
+fn points(record: &Value, sourceless: u32) -> u32 {
     let Some(kind) = record.get("kind").and_then(Value::as_str) else { return 0 };
     let is_known = Kind::of(kind) != Kind::Unknown;
     let has_scope = record.get("scope").is_some_and(Value::is_object);
@@ -65,7 +75,7 @@ fn points(record: &Value) -> u32 {
     match record.get("source").and_then(Value::as_str) {
         Some(_) if record.get("seq").is_some_and(Value::is_u64) && (is_known || has_scope) => 10,
         Some(source) if is_known && is_source(source) => 6,
-        None if is_known && has_time => 4,
+        None if is_known && has_time => sourceless,
         _ => 0,
     }
 }

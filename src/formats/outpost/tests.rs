@@ -1,9 +1,12 @@
 //! Journals through the door that everybody uses: `formats::open`.
 
+mod chain;
 mod cuts;
 mod damaged;
 mod detection;
 mod events;
+mod legacy;
+mod observations;
 mod steps;
 
 use std::path::PathBuf;

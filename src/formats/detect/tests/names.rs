@@ -67,16 +67,12 @@ fn captured_output_is_named() {
 
 #[test]
 fn what_systems_keep_and_return_is_named() {
-    let object = format!("{:<1024}{}", r#"{"key":"logs/a/b","revision":"r","size":2,"modifiedAt":"t"}"#, "{}");
+    let object = format!("{:<1024}{}", r#"{"key":"runs/a/b","revision":"r","size":2,"modifiedAt":"t"}"#, "{}");
     assert_named(object, "an object of an Outpost storage folder");
     let checkpoint = r#"{"format":1,"identity":"i","executionId":"e","records":[]}"#;
     assert_named(format!(r#"{{"owner":null,"checkpoint":{checkpoint}}}"#), "an Outpost checkpoint");
     for (content, what) in [
         (checkpoint, "an Outpost checkpoint"),
-        (
-            r#"{"seq":1,"at":"t","source":"git","scope":{},"event":{"kind":"phase"}}"#,
-            "a log of nested Outpost observations",
-        ),
         (r#"{"type":"session","version":2,"id":"a","model":"m","createdAt":"t"}"#, "an Outpost harness transcript"),
         (r#"{"version":1,"kind":"dispatch","heartbeatAt":"t"}"#, "an Outpost run snapshot"),
         (r#"[{"from":"a","text":"b","at":1}]"#, "a Fruxon session"),
@@ -183,7 +179,8 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("fruxon/13-", Some(Err("an error"))),
         ("fruxon/", Some(Err("Fruxon"))),
         ("43-replay/state/journal.json", Some(Ok(FormatName::OutpostJournal))),
-        ("observations.jsonl", Some(Err("nested Outpost observations"))),
+        ("observations.jsonl", Some(Ok(FormatName::OutpostObservations))),
+        ("objects/logs/", Some(Ok(FormatName::OutpostStorage))),
         (".object", Some(Err("Outpost storage folder"))),
         ("13-approvals/state/", Some(Err("Outpost checkpoint"))),
     ];

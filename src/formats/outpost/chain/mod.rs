@@ -1,0 +1,257 @@
+//! Journals as Outpost keeps them itself: a chain of objects, one entry each, with an index that names the newest.
+//!
+//! The entries are read by the same rules as those of a journal's file. Objects are never rewritten: what a fork or a
+//! revert keeps becomes a journal's file.
+
+mod segment;
+mod summary;
+mod walk;
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::object::{self, Object, Objects};
+use super::read::{Partials, Reader};
+use super::shelf::{Form, Keeping, Shelf, Shelved};
+use crate::formats::detect::Sample;
+use crate::formats::source::Part;
+use crate::formats::{Family, Format, Listed, Observer, OpenError, Reading, Recording, SessionRef, json};
+use crate::model::{FormatName, Locator, Problem, ProblemKind, Timestamp};
+use crate::store::{ReadError, SourceFile};
+use segment::{Index, Segment};
+pub use summary::summary;
+use walk::Chain;
+
+/// How much Outpost reads of a journal, where nobody allows it more.
+const OUTPOSTS_SEGMENTS: usize = 100_000;
+const OUTPOSTS_BYTES: u64 = 64 * 1024 * 1024;
+
+const NEVER_REWRITTEN: &str =
+    "Outpost's stored objects are never rewritten: this is a new file, a journal of what stays";
+
+/// A journal at a glance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Of the dispatch; of the log where no segment names it.
+    pub id: String,
+    /// The first prompt; `None` where it is too far from both ends to be found at a glance.
+    pub title: Option<String>,
+    /// `running or crashed`, `done`, `failed`, `cancelled`, or only `closed`.
+    pub status: String,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub bytes: u64,
+    pub segments: usize,
+}
+
+/// An object of a journal, opened by itself.
+pub const FORMAT: Format = Format {
+    name: FormatName::OutpostStorage,
+    description: "Outpost journal in object files (.object)",
+    recognise,
+    first_prompt: |_| None,
+    read: Reading::Together(&FAMILY),
+};
+
+static FAMILY: Family = Family { list, open: open_parts };
+
+/// The header of an object whose key is that of a journal's.
+fn recognise(sample: &Sample) -> u32 {
+    let text = |name: &str| sample.records.first()?.get(name)?.as_str();
+    let is_log = text("key").is_some_and(|key| key.starts_with("logs/"));
+    if is_log && text("revision").is_some() && text("modifiedAt").is_some() { 10 } else { 0 }
+}
+
+/// The log that an object's file belongs to, by where it lies.
+fn log_of(path: &Path) -> Option<(Objects, String)> {
+    let (objects, key) = Objects::around(path)?;
+    let mut segments = key.split('/');
+    match (segments.next(), segments.next(), segments.next(), segments.next()) {
+        (Some("logs"), Some(log), Some(_), None) => Some((objects, log.to_owned())),
+        _ => None,
+    }
+}
+
+/// One session a log, however many of its objects there are.
+fn list(parts: &[Part], _: &dyn Observer) -> Result<Vec<Listed>, OpenError> {
+    let mut seen: Vec<(Objects, String)> = Vec::new();
+    let mut sessions = Vec::new();
+    for part in parts {
+        let plain = Listed::new(SessionRef::file(&part.path), FormatName::OutpostStorage);
+        let Some((objects, log)) = log_of(&part.path) else {
+            sessions.push(plain);
+            continue;
+        };
+        if seen.contains(&(objects.clone(), log.clone())) {
+            continue;
+        }
+        let summary = summary(objects.root(), &log);
+        sessions.push(Listed {
+            id: Some(summary.id),
+            title: summary.title,
+            started_at: summary.started_at,
+            ended_at: summary.ended_at.or(plain.ended_at),
+            status: Some(summary.status),
+            bytes: summary.bytes,
+            ..plain
+        });
+        seen.push((objects, log));
+    }
+    Ok(sessions)
+}
+
+fn open_parts(parts: &[Part], _: Option<&str>, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
+    let path = parts.first().map_or(Path::new(""), |part| part.path.as_path());
+    let Some((objects, log)) = log_of(path) else { return alone(path) };
+    match parts.iter().all(|part| log_of(&part.path).is_some_and(|of| of == (objects.clone(), log.clone()))) {
+        true => open(objects.root(), &log, observer),
+        false => Err(OpenError::Several { path: path.to_owned() }),
+    }
+}
+
+/// Opens the journal whose objects are in `objects/logs/<log>` below `root`.
+pub fn open(root: &Path, log: &str, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
+    let objects = Objects::below(root);
+    let folder = format!("logs/{log}");
+    let (index_file, index, mut notices) = read_index(&objects, &format!("{folder}/index"))?;
+    let mut chain = walk::walk(&objects, &folder, index.as_ref(), observer)?;
+    notices.append(&mut chain.notices);
+    let newest = chain.links.last().and_then(|(key, _)| objects.open(key).ok());
+    let files: Vec<_> = index_file.into_iter().chain(newest).map(Arc::new).collect();
+    if files.is_empty() {
+        let path = root.join("objects").join(&folder);
+        return Err(OpenError::Empty { reason: "there is no journal of that name".to_owned(), path });
+    }
+    notices.extend(limits(&folder, &chain));
+    let mut warnings = vec![NEVER_REWRITTEN.to_owned()];
+    if chain.gaps > 0 {
+        warnings.push("Segments of the journal are missing: the new file holds those that are there".to_owned());
+    }
+    let (keys, segments): (Vec<_>, Vec<_>) = chain.links.into_iter().unzip();
+    let keeping = Keeping::Objects(Arc::new(Shelved { objects, keys }));
+    let shelf = Shelf { files, form: Form::Flat, keeping, warnings };
+    let mut reader = Reader::new(shelf, root.to_owned(), FormatName::OutpostStorage);
+    read_segments(&mut reader, &segments, observer)?;
+    for notice in notices {
+        reader.report.notice(notice);
+    }
+    reader.log = Some(log.to_owned());
+    Ok(Arc::new(reader.finish()))
+}
+
+/// The index with its file, where it is there, and what is wrong with it.
+#[allow(clippy::type_complexity)]
+fn read_index(objects: &Objects, key: &str) -> Result<(Option<SourceFile>, Option<Index>, Vec<Problem>), OpenError> {
+    let problem = |message: String| Problem {
+        locator: Locator::Key(key.to_owned()),
+        offset: None,
+        kind: ProblemKind::Structure,
+        message,
+        file: None,
+    };
+    let object = match objects.read(key) {
+        Ok(object) => object,
+        Err(ReadError::Cancelled(cancelled)) => return Err(cancelled.into()),
+        Err(error) => {
+            let message = format!("there is no index, the newest segment is taken for the head ({error})");
+            return Ok((None, None, vec![problem(message)]));
+        }
+    };
+    let Object { file, body, flaws, .. } = object;
+    let index = segment::index(&body);
+    let mut problems: Vec<_> = flaws.into_iter().map(problem).collect();
+    if index.is_none() {
+        problems.push(problem("the index cannot be read, the newest segment is taken for the head".to_owned()));
+    }
+    Ok((Some(file), index, problems))
+}
+
+/// Where Outpost itself would stop reading.
+fn limits(folder: &str, chain: &Chain) -> Vec<Problem> {
+    let count = chain.links.len();
+    let bytes: u64 = chain.links.iter().map(|(_, segment)| segment.bytes).sum();
+    let mut messages = Vec::new();
+    if count > OUTPOSTS_SEGMENTS {
+        messages.push(format!("Outpost would refuse this journal: it has {count} entries, more than 100000"));
+    }
+    if bytes > OUTPOSTS_BYTES {
+        messages.push(format!("Outpost would refuse this journal: its entries have {bytes} bytes, more than 64 MiB"));
+    }
+    let problem = |message| Problem {
+        locator: Locator::Key(folder.to_owned()),
+        offset: None,
+        kind: ProblemKind::Refused,
+        message,
+        file: None,
+    };
+    messages.into_iter().map(problem).collect()
+}
+
+fn read_segments(reader: &mut Reader, segments: &[Segment], observer: &dyn Observer) -> Result<(), OpenError> {
+    let Keeping::Objects(shelved) = reader.shelf.keeping.clone() else { return Ok(()) };
+    let mut partials = Partials::default();
+    let mut bytes = 0;
+    let total = segments.len() as u64;
+    for ((done, key), segment) in (0..).zip(&shelved.keys).zip(segments) {
+        observer.watch().step(total + done, 2 * total)?;
+        let text = match (&segment.entry, &segment.unreadable) {
+            (Some(entry), _) => Ok(Cow::Borrowed(entry.as_slice())),
+            (None, Some(_)) => Ok(Cow::default()),
+            (None, None) => read_entry(&shelved.objects, key, segment).map(Cow::Owned),
+        };
+        take(reader, segment, text);
+        bytes += segment.bytes;
+        partials.reach(bytes, reader, observer);
+    }
+    Ok(())
+}
+
+fn read_entry(objects: &Objects, key: &str, segment: &Segment) -> Result<Vec<u8>, ReadError> {
+    objects.open(key)?.read_at(segment.span.offset, segment.span.len as usize)
+}
+
+fn take(reader: &mut Reader, segment: &Segment, text: Result<Cow<'_, [u8]>, ReadError>) {
+    for flaw in &segment.flaws {
+        reader.problem(segment.span, ProblemKind::Refused, format!("Outpost would refuse this object: {flaw}"));
+    }
+    match (text, &segment.unreadable) {
+        (_, Some(reason)) => reader.unreadable(segment.span, ProblemKind::Unreadable, reason),
+        (Err(error), None) => reader.unreadable(segment.span, ProblemKind::Unreadable, &error.to_string()),
+        (Ok(bytes), None) => {
+            let text = json::readable(&bytes);
+            if let Some(repair) = text.repair {
+                reader.problem(segment.span, ProblemKind::Repaired, repair.to_owned());
+            }
+            reader.take_object(segment.span, &text.text);
+        }
+    }
+}
+
+/// An object that was taken out of its store: the one entry that it holds.
+fn alone(path: &Path) -> Result<Arc<dyn Recording>, OpenError> {
+    let object = object::read(SourceFile::open(path)?, None)?;
+    let segment = Segment::read(&object);
+    let index = segment::index(&object.body);
+    let shelf = Shelf {
+        files: vec![Arc::new(object.file)],
+        form: Form::Flat,
+        keeping: Keeping::Loose,
+        warnings: vec![NEVER_REWRITTEN.to_owned()],
+    };
+    let mut reader = Reader::new(shelf, path.to_owned(), FormatName::OutpostStorage);
+    if index.is_none() {
+        take(&mut reader, &segment, Ok(segment.entry.as_deref().unwrap_or_default().into()));
+    }
+    reader.report.notice(Problem {
+        locator: Locator::Key("file".to_owned()),
+        offset: None,
+        kind: ProblemKind::Structure,
+        message: match index {
+            Some(_) => "this is a journal's index, without the folder objects that its entries are in".to_owned(),
+            None => "this is one entry of a journal, without the folder objects that the others are in".to_owned(),
+        },
+        file: None,
+    });
+    Ok(Arc::new(reader.finish()))
+}

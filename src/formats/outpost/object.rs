@@ -1,0 +1,258 @@
+//! Object files: what Outpost's local transport keeps below a folder `objects`.
+//!
+//! A file is a header of 1024 bytes, JSON padded with spaces, and the object's own bytes after it. The object of key
+//! `a/b` is the file `objects/a/b.object`. Nothing is read through a symbolic link, or by a key that could lead out of
+//! the folder.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::formats::json;
+use crate::formats::lenient::{Count, Text};
+use crate::model::Timestamp;
+use crate::store::{ReadError, SourceFile};
+
+pub const HEADER_BYTES: usize = 1024;
+/// Outpost writes and reads no larger body.
+pub const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Bytes and characters of a key.
+const MAX_KEY: usize = 512;
+const ENDING: &str = ".object";
+const FOLDER: &str = "objects";
+
+/// The folder that holds `objects`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objects {
+    root: PathBuf,
+}
+
+/// An object as its file gives it, whatever is wrong with it.
+#[derive(Debug)]
+pub struct Object {
+    pub file: SourceFile,
+    /// From its header; empty where there is none.
+    pub revision: String,
+    pub modified_at: Option<Timestamp>,
+    /// The body up to [`MAX_BODY_BYTES`], which begins at `body_at` in the file.
+    pub body: Vec<u8>,
+    pub body_at: u64,
+    /// What does not fit together, for the reading report.
+    pub flaws: Vec<String>,
+}
+
+/// The fields of a header; all of them are required.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Header<'a> {
+    #[serde(borrow)]
+    key: Text<'a>,
+    #[serde(borrow)]
+    revision: Text<'a>,
+    size: Count,
+    #[serde(borrow)]
+    modified_at: Text<'a>,
+}
+
+/// Whether Outpost would take this for a key: segments of letters, digits, `_`, `.` and `-` that do not begin with a dot.
+pub fn is_key(key: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_segment = |segment: &str| {
+        segment.bytes().next().is_some_and(is_letter) && segment.bytes().all(|byte| is_letter(byte) || byte == b'.')
+    };
+    key.len() <= MAX_KEY && key.split('/').all(is_segment)
+}
+
+impl Objects {
+    pub fn below(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// The store that an object's file lies in, and the key that its place gives it.
+    pub fn around(path: &Path) -> Option<(Self, String)> {
+        let full = std::path::absolute(path).ok()?;
+        let mut key = full.file_name()?.to_str()?.strip_suffix(ENDING)?.to_owned();
+        let mut store = None;
+        for folder in full.ancestors().skip(1) {
+            let name = folder.file_name()?.to_str()?;
+            // A key may have a segment of that name too: the outermost folder whose key is sound is the store.
+            if name == FOLDER && is_key(&key) {
+                store = Some((Self::below(folder.parent()?), key.clone()));
+            }
+            key = format!("{name}/{key}");
+            if !is_key(&key) || folder.parent().is_none_or(|above| above.file_name().is_none()) {
+                break;
+            }
+        }
+        store
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the object of a key is; an error for what is no key and for whatever leads through a symbolic link.
+    pub fn path(&self, key: &str) -> Result<PathBuf, ReadError> {
+        self.reach(key, &format!("{key}{ENDING}"))
+    }
+
+    /// The keys of the objects right below a key's folder, sorted; folders, links and unfinished writes are none.
+    pub fn keys_in(&self, folder: &str) -> Vec<String> {
+        let Ok(path) = self.reach(folder, folder) else { return Vec::new() };
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let mut keys: Vec<String> = entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter_map(|name| Some(format!("{folder}/{}", name.strip_suffix(ENDING)?)))
+            .filter(|key| is_key(key))
+            .collect();
+        keys.sort();
+        keys
+    }
+
+    fn reach(&self, key: &str, relative: &str) -> Result<PathBuf, ReadError> {
+        let mut path = self.root.join(FOLDER);
+        let refuse = |reason: &str, path: PathBuf| ReadError::Open { reason: reason.to_owned(), path };
+        if !is_key(key) {
+            let shown: String = key.chars().take(MAX_KEY).collect();
+            return Err(refuse(&format!("is no key of an object: {shown:?}"), path));
+        }
+        for segment in relative.split('/') {
+            path.push(segment);
+            if path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+                return Err(refuse("is a symbolic link; objects are not read through those", path));
+            }
+        }
+        Ok(path)
+    }
+
+    pub fn open(&self, key: &str) -> Result<SourceFile, ReadError> {
+        SourceFile::open(&self.path(key)?)
+    }
+
+    /// Reads an object whole.
+    pub fn read(&self, key: &str) -> Result<Object, ReadError> {
+        read(self.open(key)?, Some(key))
+    }
+}
+
+/// Reads an object's file whole; `key` is the one that its place gives it, where that is known.
+pub fn read(file: SourceFile, key: Option<&str>) -> Result<Object, ReadError> {
+    let mut head = vec![0; HEADER_BYTES];
+    let read = file.fill(0, &mut head)?;
+    head.truncate(read);
+    let body_at = (HEADER_BYTES as u64).min(file.len());
+    let bytes = file.len() - body_at;
+    let body = file.read_at(body_at, usize::try_from(bytes.min(MAX_BODY_BYTES)).unwrap_or(0))?;
+    let text = json::readable(&head);
+    let mut spare = String::new();
+    let header: Option<Header> =
+        json::record(text.text.trim_end(), &mut spare).ok().filter(|_| text.text.starts_with('{'));
+    let mut flaws = Vec::new();
+    match &header {
+        None => flaws.push("its header is no JSON".to_owned()),
+        Some(header) => header.check(key, bytes, &mut flaws),
+    }
+    if bytes > MAX_BODY_BYTES {
+        flaws.push("it is larger than 64 MiB, which Outpost refuses; only the start is read".to_owned());
+    }
+    let header = header.unwrap_or_default();
+    let (revision, modified_at) = (header.revision.or_empty().to_owned(), header.time());
+    Ok(Object { file, revision, modified_at, body, body_at, flaws })
+}
+
+impl Header<'_> {
+    fn time(&self) -> Option<Timestamp> {
+        Timestamp::parse(self.modified_at.or_empty())
+    }
+
+    fn check(&self, key: Option<&str>, bytes: u64, flaws: &mut Vec<String>) {
+        if let Some(key) = key
+            && !self.key.is(key)
+        {
+            let says: String = self.key.or_empty().chars().take(MAX_KEY).collect();
+            flaws.push(format!("its header says that it is {says:?}"));
+        }
+        if self.size.0 != Some(bytes) {
+            let says = self.size.0.map_or_else(|| "no size".to_owned(), |size| format!("{size} bytes"));
+            flaws.push(format!("its header says {says}, there are {bytes}"));
+        }
+        if self.revision.or_empty().is_empty() {
+            flaws.push("its header has no revision".to_owned());
+        }
+        if self.time().is_none() {
+            flaws.push("its header has no time".to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Writes an object as the local transport does.
+    pub fn write(root: &Path, key: &str, revision: &str, body: &[u8]) -> PathBuf {
+        let header = format!(
+            r#"{{"key":"{key}","revision":"{revision}","size":{},"modifiedAt":"2026-02-03T10:00:00.000Z"}}"#,
+            body.len()
+        );
+        let mut bytes = format!("{header:<1024}").into_bytes();
+        bytes.extend_from_slice(body);
+        let path = root.join(format!("objects/{key}.object"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    #[test]
+    fn keys_lead_nowhere_else() {
+        for key in ["a", "logs/0-a/_b.c", "-a/b..c", &"k".repeat(512)] {
+            assert!(is_key(key), "{key}");
+        }
+        for key in ["", "/a", "a/", "a//b", "..", "a/../b", ".a", "a/.b", "a\\b", "a b", "é", "a\0", &"k".repeat(513)]
+        {
+            assert!(!is_key(key), "{key}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::below(folder.path());
+        assert!(objects.read("../a").unwrap_err().to_string().contains("no key"));
+    }
+
+    #[test]
+    fn a_header_is_compared_with_its_place_and_its_body() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), "logs/a/b", "r1", b"{}");
+        let objects = Objects::below(folder.path());
+        let object = objects.read("logs/a/b").unwrap();
+        assert_eq!((object.revision.as_str(), object.body.as_slice(), object.body_at), ("r1", &b"{}"[..], 1024));
+        assert_eq!((object.flaws, object.modified_at), (vec![], Timestamp::parse("2026-02-03T10:00:00.000Z")));
+        assert_eq!(Objects::around(&path), Some((objects.clone(), "logs/a/b".to_owned())));
+
+        let copy = folder.path().join("objects/logs/a/c.object");
+        std::fs::copy(&path, &copy).unwrap();
+        assert_eq!(objects.read("logs/a/c").unwrap().flaws, [r#"its header says that it is "logs/a/b""#]);
+        std::fs::write(&copy, &std::fs::read(&path).unwrap()[..1025]).unwrap();
+        assert_eq!(objects.read("logs/a/c").unwrap().flaws[1], "its header says 2 bytes, there are 1");
+        std::fs::write(&copy, "no").unwrap();
+        let object = objects.read("logs/a/c").unwrap();
+        assert_eq!((object.flaws, object.body), (vec!["its header is no JSON".to_owned()], vec![]));
+        assert_eq!(objects.keys_in("logs/a"), ["logs/a/b", "logs/a/c"]);
+        assert!(objects.read("logs/a/d").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_read_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), "logs/a/b", "r1", b"{}");
+        std::os::unix::fs::symlink(&path, folder.path().join("objects/logs/a/link.object")).unwrap();
+        std::os::unix::fs::symlink(path.parent().unwrap(), folder.path().join("objects/logs/l")).unwrap();
+        let objects = Objects::below(folder.path());
+        for key in ["logs/a/link", "logs/l/b"] {
+            assert!(objects.read(key).unwrap_err().to_string().contains("symbolic link"), "{key}");
+        }
+        assert_eq!(objects.keys_in("logs/a"), ["logs/a/b"]);
+        assert_eq!(objects.keys_in("logs/l"), [""; 0]);
+    }
+}

@@ -1,0 +1,328 @@
+//! Observation logs: what a user's own sink wrote down, one observation a record, with the event inside its envelope.
+//!
+//! One log may hold several dispatches and the workflow around them, interleaved. Each dispatch is a session, read by the
+//! rules of a journal with the workflow's events as context; so is the workflow itself.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::entry::Scope;
+use super::object::Objects;
+use super::read::{Partials, Reader, read_file};
+use super::select::Select;
+use super::shelf::{Form, Keeping, Shelf, Shelved};
+use crate::formats::detect::{Sample, Shape};
+use crate::formats::lenient::{Object, Text};
+use crate::formats::source::Part;
+use crate::formats::{Family, Format, Listed, Observer, OpenError, Reading, Recording, SessionRef, json, mixed_notice};
+use crate::model::{FormatName, ProblemKind, Timestamp, summarise};
+use crate::store::{Framing, SourceFile, Span, scan};
+
+/// Sessions of one log that are told apart; a log of more is a hostile one.
+const MAX_SESSIONS: usize = 100_000;
+
+const BECOMES_A_JOURNAL: &str =
+    "Outpost does not replay observation logs: this is a new file, a journal of this dispatch's own entries";
+
+pub const FORMAT: Format = Format {
+    name: FormatName::OutpostObservations,
+    description: "Outpost observation log (.jsonl, .json)",
+    recognise,
+    first_prompt,
+    read: Reading::Together(&FAMILY),
+};
+
+static FAMILY: Family = Family { list: list_all, open: open_one };
+
+/// 8 points for each event inside an envelope.
+fn recognise(sample: &Sample) -> u32 {
+    if !matches!(sample.shape, Shape::Array { .. } | Shape::Lines) {
+        return 0;
+    }
+    let is_observation = |record: &&Value| {
+        let has_kind = record.get("event").is_some_and(|event| event.get("kind").is_some_and(Value::is_string));
+        has_kind
+            && record.get("kind").is_none()
+            && ["seq", "source", "scope"].iter().all(|key| record.get(key).is_some())
+    };
+    u32::try_from(sample.records.iter().filter(is_observation).count()).unwrap_or(0) * 8
+}
+
+fn first_prompt(sample: &Sample) -> Option<String> {
+    let events = sample.records.iter().filter_map(|record| record.get("event"));
+    let prompt = events.into_iter().find(|event| event.get("kind").and_then(Value::as_str) == Some("prompt"))?;
+    Some(summarise(prompt.get("text")?.as_str()?))
+}
+
+fn list_all(parts: &[Part], observer: &dyn Observer) -> Result<Vec<Listed>, OpenError> {
+    let lists: Result<Vec<_>, _> = parts.iter().map(|part| list(part, observer)).collect();
+    Ok(lists?.concat())
+}
+
+fn open_one(parts: &[Part], key: Option<&str>, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
+    match parts {
+        [part] => open(part, key, observer),
+        _ => Err(OpenError::Several { path: parts.first().map(|part| part.path.clone()).unwrap_or_default() }),
+    }
+}
+
+/// The sessions of a log: one a dispatch, and one a workflow that wrote events of its own.
+pub fn list(part: &Part, observer: &dyn Observer) -> Result<Vec<Listed>, OpenError> {
+    let (_, sessions) = look(&part.path, observer)?;
+    let only = sessions.only().map(|session| session.select.id().to_owned());
+    let listed = |session: Group| {
+        let is_only = only.as_deref() == Some(session.select.id()) && sessions.list.len() == 1;
+        let id = session.select.id().to_owned();
+        let key = (!is_only).then(|| id.clone());
+        let plain = Listed::new(SessionRef { paths: vec![part.path.clone()], key }, FormatName::OutpostObservations);
+        Listed {
+            id: Some(id),
+            title: session.title,
+            started_at: session.started_at,
+            ended_at: session.ended_at.or(plain.ended_at),
+            status: session.status,
+            ..plain
+        }
+    };
+    match sessions.list.is_empty() {
+        // Nobody in particular wrote these.
+        true => Ok(vec![Listed::new(SessionRef::file(&part.path), FormatName::OutpostObservations)]),
+        false => Ok(sessions.list.iter().cloned().map(listed).collect()),
+    }
+}
+
+/// Opens the session of a dispatch or a workflow by its id. Without one it is the only dispatch's, or the only workflow's
+/// where there is no dispatch.
+pub fn open(part: &Part, key: Option<&str>, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
+    let (file, sessions) = look(&part.path, observer)?;
+    let path = || part.path.clone();
+    let session = match key {
+        Some(key) => match sessions.list.iter().find(|session| session.select.id() == key) {
+            Some(session) => Some(session),
+            None => return Err(OpenError::NoSession { wanted: key.to_owned(), path: path() }),
+        },
+        None if sessions.list.is_empty() => None,
+        None => Some(sessions.only().ok_or_else(|| OpenError::Several { path: path() })?),
+    };
+    let sample = Sample::take(&file)?;
+    let shelf = Shelf::file(file, sample.framing(), Form::Nested);
+    let mut reader = reader(shelf, &part.path, FormatName::OutpostObservations, session);
+    if let Some(notice) = mixed_notice(&sample) {
+        reader.report.notice(notice);
+    }
+    Ok(Arc::new(read_file(reader, observer)?.finish()))
+}
+
+/// Opens observations that are kept as objects, one each, below a folder of `root`: the events of a run. `keys` are in
+/// their order; `key` is as for [`open`].
+#[allow(dead_code)] // for the reader of runs
+pub fn of_objects(
+    root: &Path,
+    keys: Vec<String>,
+    key: Option<&str>,
+    observer: &dyn Observer,
+) -> Result<Arc<dyn Recording>, OpenError> {
+    let objects = Objects::below(root);
+    let mut sessions = Sessions::default();
+    let mut entries = Vec::with_capacity(keys.len());
+    let total = keys.len() as u64;
+    for (done, key) in (0..).zip(&keys) {
+        observer.watch().step(done, 2 * total)?;
+        let entry = objects.read(key).map(|object| {
+            let text = json::readable(&object.body).text.into_owned();
+            sessions.take(&text);
+            (object.body_at, object.flaws)
+        });
+        entries.push(entry.map_err(|error| error.to_string()));
+    }
+    let session = match key {
+        Some(key) => sessions.list.iter().find(|session| session.select.id() == key),
+        None => sessions.only(),
+    };
+    let newest = keys.last().and_then(|key| objects.open(key).ok());
+    let shelved = Arc::new(Shelved { objects, keys: keys.into_iter().map(Into::into).collect() });
+    let shelf = Shelf {
+        files: newest.into_iter().map(Arc::new).collect(),
+        form: Form::Nested,
+        keeping: Keeping::Objects(Arc::clone(&shelved)),
+        warnings: Vec::new(),
+    };
+    let mut reader = reader(shelf, root, FormatName::OutpostRun, session);
+    let mut partials = Partials::default();
+    let mut bytes = 0;
+    for ((done, key), entry) in (0..).zip(&shelved.keys).zip(entries) {
+        observer.watch().step(total + done, 2 * total)?;
+        bytes += take_object(&mut reader, &shelved.objects, key, entry);
+        partials.reach(bytes, &reader, observer);
+    }
+    Ok(Arc::new(reader.finish()))
+}
+
+/// Reads an observation's object; gives the bytes of its body.
+fn take_object(reader: &mut Reader, objects: &Objects, key: &str, entry: Result<(u64, Vec<String>), String>) -> u64 {
+    let body = entry.and_then(|(at, flaws)| {
+        let file = objects.open(key).map_err(|error| error.to_string())?;
+        let len = usize::try_from(file.len().saturating_sub(at)).unwrap_or(0);
+        Ok((at, flaws, file.read_at(at, len).map_err(|error| error.to_string())?))
+    });
+    match body {
+        Err(reason) => {
+            reader.unreadable(Span { offset: 0, len: 0, line: 1 }, ProblemKind::Unreadable, &reason);
+            0
+        }
+        Ok((offset, flaws, body)) => {
+            let span = Span { offset, len: u32::try_from(body.len()).unwrap_or(u32::MAX), line: 1 };
+            for flaw in flaws {
+                reader.problem(span, ProblemKind::Refused, format!("Outpost would refuse this object: {flaw}"));
+            }
+            reader.take_object(span, &json::readable(&body).text);
+            span.len.into()
+        }
+    }
+}
+
+fn reader(mut shelf: Shelf, source: &Path, format: FormatName, session: Option<&Group>) -> Reader {
+    shelf.warnings.push(BECOMES_A_JOURNAL.to_owned());
+    let mut reader = Reader::new(shelf, source.to_owned(), format);
+    if let Some(session) = session {
+        reader.select = Some(session.select.clone());
+        reader.log = Some(session.select.id().to_owned());
+        reader.title.clone_from(&session.title);
+        if let Select::Workflow(_) = session.select {
+            (reader.started_at, reader.ended_at) = (session.started_at, session.ended_at);
+        }
+    }
+    reader
+}
+
+/// A first pass over a log: who wrote in it.
+fn look(path: &Path, observer: &dyn Observer) -> Result<(Arc<SourceFile>, Sessions), OpenError> {
+    let file = Arc::new(SourceFile::open(path)?);
+    let framing: Framing = Sample::take(&file)?.framing();
+    let mut sessions = Sessions::default();
+    scan(&file, framing, observer.watch(), &mut |found| sessions.take(&json::readable(found.bytes).text))?;
+    Ok((file, sessions))
+}
+
+/// A dispatch or a workflow that wrote in a log.
+#[derive(Clone, Debug)]
+struct Group {
+    select: Select,
+    title: Option<String>,
+    started_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    status: Option<String>,
+}
+
+/// In the order in which they first wrote.
+#[derive(Default)]
+struct Sessions {
+    list: Vec<Group>,
+    index: HashMap<String, usize>,
+}
+
+/// What tells who wrote an observation, and how far it has come.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Head<'a> {
+    #[serde(borrow)]
+    at: Text<'a>,
+    #[serde(borrow)]
+    scope: Object<Scope<'a>>,
+    #[serde(borrow)]
+    event: Object<EventHead<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct EventHead<'a> {
+    #[serde(borrow)]
+    kind: Text<'a>,
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    status: Text<'a>,
+    #[serde(borrow)]
+    event: Object<WorkflowHead<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WorkflowHead<'a> {
+    #[serde(borrow, rename = "type")]
+    name: Text<'a>,
+    #[serde(borrow)]
+    status: Text<'a>,
+    #[serde(borrow)]
+    workflow: Text<'a>,
+}
+
+impl Sessions {
+    /// The one that is meant when none is named.
+    fn only(&self) -> Option<&Group> {
+        let is_dispatch = |session: &&Group| matches!(session.select, Select::Dispatch { .. });
+        let mut dispatches = self.list.iter().filter(is_dispatch);
+        match (dispatches.next(), dispatches.next(), self.list.as_slice()) {
+            (Some(one), None, _) | (None, _, [one]) => Some(one),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, text: &str) {
+        let mut spare = String::new();
+        if !text.starts_with('{') {
+            return;
+        }
+        let Ok(head) = json::record::<Head>(text, &mut spare) else { return };
+        let scope = head.scope.0.unwrap_or_default();
+        let execution = scope.execution_id.to_owned_option();
+        let event = head.event.0.unwrap_or_default();
+        let select = match (scope.dispatch_id.to_owned_option(), execution) {
+            (Some(id), execution) => Select::Dispatch { id, execution },
+            (None, Some(execution)) if event.kind.is("workflow") => Select::Workflow(execution),
+            _ => return,
+        };
+        let Some(session) = self.session(select) else { return };
+        if let Some(at) = Timestamp::parse(head.at.or_empty()) {
+            session.started_at.get_or_insert(at);
+            session.ended_at = Some(at);
+        }
+        match event.kind.or_empty() {
+            "prompt" if session.title.is_none() => session.title = event.text.as_str().map(summarise),
+            "dispatch-finished" => session.status = event.status.to_owned_option(),
+            "workflow" => session.note_workflow(&event.event.0.unwrap_or_default()),
+            _ => {}
+        }
+    }
+
+    fn session(&mut self, select: Select) -> Option<&mut Group> {
+        let index = match self.index.get(select.id()) {
+            Some(index) => *index,
+            None if self.list.len() >= MAX_SESSIONS => return None,
+            None => {
+                self.index.insert(select.id().to_owned(), self.list.len());
+                let status = Some("running".to_owned());
+                self.list.push(Group { select, title: None, started_at: None, ended_at: None, status });
+                self.list.len() - 1
+            }
+        };
+        self.list.get_mut(index)
+    }
+}
+
+impl Group {
+    fn note_workflow(&mut self, event: &WorkflowHead<'_>) {
+        if self.title.is_none() {
+            self.title = event.workflow.as_str().map(|name| summarise(&format!("workflow {name}")));
+        }
+        match event.name.or_empty() {
+            "finish" => self.status = event.status.to_owned_option(),
+            "start" | "resume" => self.status = Some("running".to_owned()),
+            _ => {}
+        }
+    }
+}
