@@ -1,7 +1,7 @@
 //! Recorded patches: which files a commit changes, and how, even though Outpost makes Git write every file as binary.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use similar::{ChangeTag, TextDiff};
 
@@ -10,11 +10,14 @@ use super::base85::{MAX_BLOB_BYTES, apply_delta, decode, inflate};
 /// The object id of the empty blob, for which Git writes no hunk.
 const EMPTY_BLOB: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 /// Contents kept to apply later deltas to.
-const MAX_BLOBS_BYTES: usize = 4 * MAX_BLOB_BYTES;
+const MAX_BLOBS_BYTES: usize = 8 * MAX_BLOB_BYTES;
+/// Contents unpacked for one text: a small patch can be packed so that it unfolds to gigabytes.
+const MAX_UNPACKED_BYTES: usize = 32 * MAX_BLOB_BYTES;
 /// Larger contents are not compared line by line.
 const MAX_DIFF_BYTES: usize = 1024 * 1024;
-/// A comparison that takes longer gives a coarser result.
+/// A comparison that takes longer gives a coarser result, and so does each one when all of them together took longer.
 const DIFF_TIME: Duration = Duration::from_millis(300);
+const ALL_DIFFS_TIME: Duration = Duration::from_secs(3);
 
 /// What a patch does to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub struct FilePatch {
     pub lines: Option<(usize, usize)>,
     /// The change as unified hunks.
     pub diff: Option<String>,
+    /// A content that is known is no text.
+    pub is_binary: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +52,8 @@ pub enum Change {
 pub struct Blobs {
     known: HashMap<String, Vec<u8>>,
     bytes: usize,
+    unpacked: usize,
+    compared: Duration,
 }
 
 impl Blobs {
@@ -57,8 +64,30 @@ impl Blobs {
         }
     }
 
+    fn unpack(&mut self, hunk: &Hunk<'_>) -> Option<Vec<u8>> {
+        self.unpacked = self.unpacked.saturating_add(hunk.bytes.min(MAX_BLOB_BYTES));
+        if self.unpacked > MAX_UNPACKED_BYTES {
+            return None;
+        }
+        inflate(&decode(&hunk.lines)?, hunk.bytes)
+    }
+
     fn get(&self, id: &str) -> Option<Vec<u8>> {
         if is_none(id) || id == EMPTY_BLOB { Some(Vec::new()) } else { self.known.get(id).cloned() }
+    }
+}
+
+fn is_text(content: &[u8]) -> bool {
+    !content.contains(&0) && std::str::from_utf8(content).is_ok()
+}
+
+/// What a file of this mode is, where it is no plain one.
+fn mode_word(mode: &str) -> Option<&'static str> {
+    match mode {
+        "100755" => Some("executable"),
+        "120000" => Some("symbolic link"),
+        "160000" => Some("submodule"),
+        _ => None,
     }
 }
 
@@ -90,6 +119,13 @@ pub fn read(patch: &str, blobs: &mut Blobs) -> Vec<FilePatch> {
             part.file
         })
         .collect()
+}
+
+/// Takes in the contents of a patch that later ones may build on.
+pub fn learn(patch: &str, blobs: &mut Blobs) {
+    for mut part in parts(patch) {
+        part.contents(blobs);
+    }
 }
 
 /// The files of a patch and what it does to them, without unpacking anything.
@@ -137,6 +173,7 @@ impl Part<'_> {
                 new_bytes: None,
                 lines: None,
                 diff: None,
+                is_binary: false,
             },
             hunks: Vec::new(),
             text: String::new(),
@@ -168,12 +205,20 @@ impl Part<'_> {
             self.count_text();
             return;
         }
+        let (old, new) = self.contents(blobs);
+        self.file.is_binary = [&old, &new].into_iter().flatten().any(|content| !is_text(content));
+        if let (Some(old), Some(new)) = (old, new) {
+            self.compare(&old, &new, blobs);
+        }
+    }
+
+    /// The contents before and after, as far as they are known.
+    fn contents(&mut self, blobs: &mut Blobs) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         if self.file.old_blob.is_empty() {
             // Only the mode changed.
-            return;
+            return (None, None);
         }
-        let data: Vec<Option<Vec<u8>>> =
-            self.hunks.iter().map(|hunk| decode(&hunk.lines).and_then(|packed| inflate(&packed, hunk.bytes))).collect();
+        let data: Vec<Option<Vec<u8>>> = self.hunks.iter().map(|hunk| blobs.unpack(hunk)).collect();
         let side = |index: usize, id: &str, other: Option<&Vec<u8>>| -> Option<Vec<u8>> {
             let known = || blobs.get(id);
             let (Some(hunk), Some(Some(data))) = (self.hunks.get(index), data.get(index)) else { return known() };
@@ -199,17 +244,18 @@ impl Part<'_> {
             blobs.keep(&self.file.old_blob, old);
             self.file.old_bytes = Some(old.len());
         }
-        if let (Some(old), Some(new)) = (old, new) {
-            self.compare(&old, &new);
-        }
+        (old, new)
     }
 
-    fn compare(&mut self, old: &[u8], new: &[u8]) {
-        if old.len().max(new.len()) > MAX_DIFF_BYTES || old.contains(&0) || new.contains(&0) {
+    fn compare(&mut self, old: &[u8], new: &[u8], blobs: &mut Blobs) {
+        if old.len().max(new.len()) > MAX_DIFF_BYTES || self.file.is_binary {
             return;
         }
         let (Ok(old), Ok(new)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else { return };
-        let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(old, new);
+        let start = Instant::now();
+        let time = ALL_DIFFS_TIME.saturating_sub(blobs.compared).min(DIFF_TIME);
+        let diff = TextDiff::configure().timeout(time).diff_lines(old, new);
+        blobs.compared += start.elapsed();
         let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
         self.file.lines = Some((count(ChangeTag::Insert), count(ChangeTag::Delete)));
         self.file.diff = Some(diff.unified_diff().context_radius(3).to_string()).filter(|diff| !diff.is_empty());
@@ -241,12 +287,14 @@ impl FilePatch {
                 Change::Deleted => size(self.old_bytes),
                 Change::Modified => format!("{} → {}", size(self.old_bytes), size(self.new_bytes)),
             };
-            line.push_str(&format!(" ({sizes} bytes)"));
+            line.push_str(&format!(" ({}{sizes} bytes)", if self.is_binary { "binary, " } else { "" }));
         }
-        if let (Some(old), Some(new)) = (&self.old_mode, &self.new_mode)
-            && old != new
-        {
-            line.push_str(&format!(", mode {old} → {new}"));
+        match (&self.old_mode, &self.new_mode) {
+            (Some(old), Some(new)) if old != new => line.push_str(&format!(", mode {old} → {new}")),
+            (_, Some(mode)) | (Some(mode), None) => {
+                line.extend(mode_word(mode).map(|word| format!(", {word}")));
+            }
+            (None, None) => {}
         }
         line
     }
@@ -337,6 +385,29 @@ mod tests {
             ]
         );
         assert!(files[1].diff.as_deref().unwrap().contains("-150 line of text\n+changed here\n"));
+    }
+
+    #[test]
+    fn contents_that_are_no_text_are_named_with_their_sizes() {
+        let file = FilePatch { lines: None, is_binary: true, ..read(LITERALS, &mut Blobs::default()).remove(0) };
+        assert_eq!(file.headline(), "added a.txt (binary, 6 bytes)");
+        let link = FilePatch { new_mode: Some("120000".to_owned()), ..file };
+        assert_eq!(link.headline(), "added a.txt (binary, 6 bytes), symbolic link");
+        assert!(!is_text(b"a\0") && !is_text(b"\xff") && is_text("é".as_bytes()));
+    }
+
+    #[test]
+    fn what_unfolds_too_far_is_not_unpacked() {
+        let mut blobs = Blobs { unpacked: MAX_UNPACKED_BYTES, ..Blobs::default() };
+        let file = read(LITERALS, &mut blobs).remove(0);
+        assert_eq!((file.diff.as_deref(), file.headline().as_str()), (None, "added a.txt (6 bytes)"));
+    }
+
+    #[test]
+    fn what_was_learnt_earlier_is_built_on() {
+        let mut blobs = Blobs::default();
+        learn(LITERALS, &mut blobs);
+        assert_eq!(read(DELTA, &mut blobs)[1].lines, Some((1, 1)));
     }
 
     #[test]

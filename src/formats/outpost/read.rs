@@ -196,7 +196,7 @@ impl Reader {
     fn entry(&mut self, span: Span, text: &str) -> Result<(), String> {
         if !text.starts_with('{') {
             return Err(match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-                Ok(_) => "entry is not an object".into(),
+                Ok(_) => "entry is not an object, which Outpost would refuse".into(),
                 Err(error) => error.to_string(),
             });
         }
@@ -238,6 +238,10 @@ impl Reader {
         let refusal = if is_shared { None } else { check::refusal(entry, role) };
         let refused = refusal.is_some();
         if let Some(reason) = refusal {
+            // Outpost counts entries, whatever they are kept in.
+            let is_counted =
+                self.shelf.form == Form::Flat && !matches!(self.shelf.framing(), Some(Framing::Array { .. }));
+            let reason = if is_counted { format!("{reason} (entry {number})") } else { reason };
             self.problem(span, ProblemKind::Refused, reason);
         }
         self.records.push(Record { span, index: self.index(), kind, role, refused, is_shared });

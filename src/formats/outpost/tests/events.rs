@@ -354,3 +354,21 @@ fn commits_show_their_files() {
         assert!(text.contains(part), "{part}\n---\n{text}");
     }
 }
+
+#[test]
+fn later_commits_build_on_what_earlier_ones_recorded() {
+    let (literal, delta) = (
+        include_str!("../../../../tests/fixtures/outpost/literal.patch"),
+        include_str!("../../../../tests/fixtures/outpost/delta.patch"),
+    );
+    let commits = |patch: &str| {
+        json!({ "kind": "workspace-commits", "source": "git", "baseline": { "commit": "c", "tree": "t" },
+                "commits": [{ "oid": "c1", "tree": "t", "message": "m", "patch": patch }] })
+    };
+    let opened = open(json!([{ "kind": "prompt", "text": "one" }, commits(literal), commits(delta)]));
+    let text = opened.recording.body(&opened.events(1)[1]).unwrap().text;
+    assert!(
+        text.contains("changed big.txt (+1 −1)\n") && text.contains("-150 line of text\n+changed here\n"),
+        "{text}"
+    );
+}
