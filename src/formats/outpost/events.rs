@@ -30,6 +30,8 @@ pub struct Events {
     pieces_text: String,
     /// Gates and questions of a workflow that wait for a person.
     asked: HashMap<String, usize>,
+    /// The record that asked, and the one that answered it.
+    pub answers: HashMap<u32, u32>,
 }
 
 impl Events {
@@ -99,6 +101,7 @@ impl Events {
             *waited_ms = waited;
         }
         marker.at = asked.at;
+        self.answers.insert(asked.place.record, answer.place.record);
         asked.duration_ms = waited;
         asked.marker = Some(marker);
         answer.folded = true;

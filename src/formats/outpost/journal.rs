@@ -1,5 +1,6 @@
 //! A journal that was read: the session it makes, and where its entries are.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,6 +56,8 @@ pub struct Journal {
     pub shelf: Shelf,
     pub records: Vec<Record>,
     pub turns: Turns,
+    /// Which record answered what another one asked a person.
+    pub answers: HashMap<u32, u32>,
 }
 
 impl Reader {
@@ -62,10 +65,14 @@ impl Reader {
     pub fn finish(mut self) -> Journal {
         self.check_turns();
         let session = self.session();
-        let mut journal = Journal { session, shelf: self.shelf, records: self.records, turns: self.turns };
+        let (shelf, records, turns, answers) = (self.shelf, self.records, self.turns, self.events.answers);
+        let mut journal = Journal { session, shelf, records, turns, answers };
         journal.session.steps = journal.steps(&self.notes, self.events.list.len());
         journal.session.events = self.events.list;
         journal.ask(&self.notes);
+        if journal.is_workflow() {
+            journal.session.steps = journal.asked_steps();
+        }
         journal
     }
 
@@ -101,9 +108,10 @@ impl Reader {
             (true, None) => sum.usage(),
         };
         let prompt = self.notes.first().map(|note| summarise(&note.head)).filter(|title| !title.is_empty());
-        // A workflow has no turns of its own.
-        let has_turns = !self.turns.list().is_empty() || self.shelf.form == Form::Flat;
-        let capabilities = [Capability::Fork, Capability::Revert, Capability::Replay];
+        // A workflow has no turns of its own, so there is nothing to cut.
+        let can_cut = !self.turns.list().is_empty() || self.shelf.form == Form::Flat;
+        let mut capabilities = vec![Capability::Fork, Capability::Revert, Capability::Replay];
+        capabilities.retain(|capability| can_cut || *capability == Capability::Replay);
         Session {
             id,
             title: prompt.or(self.title.take()),
@@ -124,7 +132,7 @@ impl Reader {
             steps: Vec::new(),
             events: Vec::new(),
             subagents: Vec::new(),
-            capabilities: capabilities.into_iter().filter(|_| has_turns).collect(),
+            capabilities,
             report: std::mem::take(&mut self.report),
         }
     }
@@ -251,6 +259,11 @@ impl Journal {
         Some((range.start + holder + 1, event))
     }
 
+    /// A log of observations without turns of its own.
+    fn is_workflow(&self) -> bool {
+        self.turns.list().is_empty() && self.shelf.form == Form::Nested
+    }
+
     /// The numbers and records of a turn's events and decisions, in order.
     pub fn members(&self, turn: &Turn) -> impl Iterator<Item = (u32, &Record)> {
         let start = turn.start as usize;
@@ -341,11 +354,14 @@ impl Recording for Journal {
     }
 
     fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
-        self.turn(step_number).map_or(Ok(String::new()), |turn| self.prompt_text(turn))
+        self.turn(step_number).map_or_else(|| Ok(self.asked_text(step_number)), |turn| self.prompt_text(turn))
     }
 
     fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
-        self.turn(step_number).map_or(Ok(()), |turn| self.replay_turn(step_number, turn, emit))
+        match self.turn(step_number) {
+            Some(turn) => self.replay_turn(step_number, turn, emit),
+            None => self.replay_asked(step_number, emit),
+        }
     }
 
     fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {

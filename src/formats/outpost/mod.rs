@@ -3,11 +3,13 @@
 //! A journal has no header and stores no turns; they are derived from its entries by Outpost's replay rules
 //! ([`turns`]). Steps are these turns. Node ids are entry numbers, from 0.
 
+mod asked;
 mod base85;
 mod body;
 pub mod chain;
 mod check;
 mod cut;
+mod delta;
 mod dropped;
 mod entry;
 mod events;

@@ -9,7 +9,10 @@ use super::super::object::tests::write;
 use super::super::observations;
 use super::*;
 use crate::formats::{Cut, Effect, OpenError, SessionRef};
-use crate::model::{Decision, EventKind, Fact, FormatName, Locator, ProblemKind, QuestionState, Session};
+use crate::model::{
+    Capability, Decision, EventKind, Fact, FormatName, Locator, NodeId, Outcome, ProblemKind, QuestionState, Session,
+    StepKind,
+};
 
 const RUN: &str = "e0000000-0000-4000-8000-00000000000e";
 
@@ -135,7 +138,7 @@ fn dispatches_of_one_log_are_sessions_of_their_own() {
         assert_eq!(Some(&session.id), listed.id.as_ref());
         let labels: Vec<_> = session.events.iter().map(|event| &*event.label).collect();
         if session.id == RUN {
-            assert_eq!((session.steps.len(), session.nodes, session.capabilities.len()), (0, 4, 0));
+            assert_eq!((session.steps.len(), session.nodes, session.capabilities.len()), (0, 4, 1));
             assert_eq!(
                 labels,
                 ["operation lock failed", "workflow release started", "workflow release done after 30 s"]
@@ -200,6 +203,45 @@ fn a_decision_belongs_to_its_gate_and_an_answer_to_its_question() {
     assert!(matches!(fact(8), Fact::Failure { message, .. } if message == "exit 1"));
     assert!(matches!(fact(10), Fact::Failure { code: Some(code), .. } if code == "process"));
     assert_eq!(opened.own_events(1).len(), 0);
+}
+
+#[test]
+fn the_steps_of_a_workflow_are_what_it_asked_a_person() {
+    let records = [
+        workflow(0, json!({ "type": "start" })),
+        workflow(1, json!({ "type": "gate", "key": "ship", "status": "paused" })),
+        workflow(2, json!({ "type": "task", "key": "ship", "status": "paused" })),
+        workflow(3, json!({ "type": "decision", "key": "ship", "status": "rejected" })),
+        workflow(4, json!({ "type": "input-request", "key": "ask" })),
+    ];
+    let opened = open_bytes("o.jsonl", lines(&records).as_bytes());
+    let session = opened.recording.session();
+    assert_eq!((session.id.as_str(), session.title.as_deref()), (RUN, Some("workflow release")));
+    let steps: Vec<_> = session
+        .steps
+        .iter()
+        .map(|step| {
+            (step.kind, step.summary.as_str(), step.outcome, step.step_id.clone(), step.user_message_id.clone())
+        })
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            (
+                StepKind::QuestionAnswer,
+                "ship waits for a decision",
+                Outcome::Done,
+                NodeId::Number(1),
+                Some(NodeId::Number(3))
+            ),
+            (StepKind::QuestionAnswer, "ask waits for an answer", Outcome::Pending, NodeId::Number(4), None),
+        ]
+    );
+    assert_eq!(opened.events(1).len(), 3);
+    assert_eq!(opened.recording.prompt(2).unwrap(), "ask waits for an answer");
+    assert_eq!(opened.lines()[0]["event"]["event"]["type"], "gate");
+    assert!(opened.recording.fork(Cut::After(1), Watch::none()).is_err());
+    assert_eq!(session.capabilities, [Capability::Replay]);
 }
 
 #[test]
