@@ -112,13 +112,13 @@ impl Objects {
     }
 
     fn reach(&self, key: &str, relative: &str) -> Result<PathBuf, ReadError> {
-        let mut path = self.root.join(FOLDER);
+        let mut path = self.root.clone();
         let refuse = |reason: &str, path: PathBuf| ReadError::Open { reason: reason.to_owned(), path };
         if !is_key(key) {
             let shown: String = key.chars().take(MAX_KEY).collect();
-            return Err(refuse(&format!("is no key of an object: {shown:?}"), path));
+            return Err(refuse(&format!("is no key of an object: {shown:?}"), path.join(FOLDER)));
         }
-        for segment in relative.split('/') {
+        for segment in [FOLDER].into_iter().chain(relative.split('/')) {
             path.push(segment);
             if path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
                 return Err(refuse("is a symbolic link; objects are not read through those", path));

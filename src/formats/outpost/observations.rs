@@ -99,15 +99,7 @@ pub fn list(part: &Part, observer: &dyn Observer) -> Result<Vec<Listed>, OpenErr
 /// where there is no dispatch.
 pub fn open(part: &Part, key: Option<&str>, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
     let (file, sessions) = look(&part.path, observer)?;
-    let path = || part.path.clone();
-    let session = match key {
-        Some(key) => match sessions.list.iter().find(|session| session.select.id() == key) {
-            Some(session) => Some(session),
-            None => return Err(OpenError::NoSession { wanted: key.to_owned(), path: path() }),
-        },
-        None if sessions.list.is_empty() => None,
-        None => Some(sessions.only().ok_or_else(|| OpenError::Several { path: path() })?),
-    };
+    let session = sessions.chosen(key, &part.path)?;
     let sample = Sample::take(&file)?;
     let shelf = Shelf::file(file, sample.framing(), Form::Nested);
     let mut reader = reader(shelf, &part.path, FormatName::OutpostObservations, session);
@@ -139,10 +131,7 @@ pub fn of_objects(
         });
         entries.push(entry.map_err(|error| error.to_string()));
     }
-    let session = match key {
-        Some(key) => sessions.list.iter().find(|session| session.select.id() == key),
-        None => sessions.only(),
-    };
+    let session = sessions.chosen(key, root)?;
     let newest = keys.last().and_then(|key| objects.open(key).ok());
     let shelved = Arc::new(Shelved { objects, keys: keys.into_iter().map(Into::into).collect() });
     let shelf = Shelf {
@@ -270,6 +259,17 @@ impl Sessions {
             (Some(one), None, _) | (None, _, [one]) => Some(one),
             _ => None,
         }
+    }
+
+    /// The one with this id, or the only one; `None` where nobody in particular wrote anything.
+    fn chosen(&self, key: Option<&str>, path: &Path) -> Result<Option<&Group>, OpenError> {
+        let path = || path.to_owned();
+        let Some(key) = key else {
+            let several = || OpenError::Several { path: path() };
+            return if self.list.is_empty() { Ok(None) } else { self.only().map(Some).ok_or_else(several) };
+        };
+        let found = self.list.iter().find(|session| session.select.id() == key);
+        found.map(Some).ok_or_else(|| OpenError::NoSession { wanted: key.to_owned(), path: path() })
     }
 
     fn take(&mut self, text: &str) {

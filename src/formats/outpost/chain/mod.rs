@@ -50,7 +50,7 @@ pub const FORMAT: Format = Format {
     name: FormatName::OutpostStorage,
     description: "Outpost journal in object files (.object)",
     recognise,
-    first_prompt: |_| None,
+    first_prompt: |sample| log_of(&sample.path).and_then(|(objects, log)| summary(objects.root(), &log).title),
     read: Reading::Together(&FAMILY),
 };
 

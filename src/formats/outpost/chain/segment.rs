@@ -80,7 +80,11 @@ impl Named<'_> {
 pub fn index(body: &[u8]) -> Option<Index> {
     let value = document::parse(body)?.value;
     let closed = value.get("closed")?.as_bool().unwrap_or(false);
-    Some(Index { closed, head: value.get("head").and_then(reference) })
+    let head = match value.get("head") {
+        None | Some(Value::Null) => None,
+        Some(head) => Some(reference(head)?),
+    };
+    Some(Index { closed, head })
 }
 
 fn reference(value: &Value) -> Option<Reference> {

@@ -7,8 +7,8 @@ use super::segment::{Index, Reference, Segment};
 use crate::formats::{Observer, OpenError};
 use crate::model::{Locator, Problem, ProblemKind};
 
-/// So many segments of a log are looked at; Outpost itself stops at a tenth of it.
-const MAX_SEGMENTS: usize = 1_000_000;
+/// So many segments of a log are looked at; Outpost itself stops at a fifth of it.
+const MAX_SEGMENTS: usize = 500_000;
 /// Bytes of entries that are kept from the first look at their segments; the others are read again.
 const MAX_KEPT_BYTES: usize = 64 * 1024 * 1024;
 
@@ -27,6 +27,9 @@ struct Segments<'a> {
     by_key: HashMap<Box<str>, Segment>,
     visited: HashSet<Box<str>>,
     chain: Chain,
+    /// Segments that are not the journal's, and the first of them.
+    left_out: usize,
+    first_left_out: Option<Box<str>>,
 }
 
 /// Reads the segments of a log and puts them in order.
@@ -56,7 +59,8 @@ pub fn walk(
         }
         by_key.insert(key.into(), segment);
     }
-    let mut segments = Segments { objects, by_key, visited: HashSet::new(), chain };
+    let visited = HashSet::new();
+    let mut segments = Segments { objects, by_key, visited, chain, left_out: 0, first_left_out: None };
     segments.arrange(index);
     Ok(segments.chain)
 }
@@ -74,13 +78,12 @@ impl Segments<'_> {
             Some(index) => index.head.clone(),
             None => self.only_head(),
         };
-        let Some(head) = head else {
-            if index.is_none() {
-                self.by_number();
-            }
-            return;
+        let (main, is_whole) = match head {
+            Some(head) => self.follow(head, None),
+            // Nothing was committed yet.
+            None if index.is_some() => (Vec::new(), true),
+            None => return self.by_number(),
         };
-        let (main, is_whole) = self.follow(head, None);
         let strays = self.strays();
         let mut older = Vec::new();
         for (run, rests_on) in strays {
@@ -93,7 +96,7 @@ impl Segments<'_> {
             }
         }
         older.sort_by_key(|run| run.first().map(|key| self.place(key)));
-        let runs: Vec<Vec<Box<str>>> = older.into_iter().chain([main]).collect();
+        let runs: Vec<Vec<Box<str>>> = older.into_iter().chain([main]).filter(|run| !run.is_empty()).collect();
         self.take(runs);
     }
 
@@ -169,6 +172,7 @@ impl Segments<'_> {
     /// Whether there is such a segment; one of another folder is read now.
     fn is_there(&mut self, key: &str) -> bool {
         if !self.by_key.contains_key(key)
+            && self.by_key.len() < MAX_SEGMENTS
             && is_key(key)
             && key.starts_with("logs/")
             && let Ok(object) = self.objects.read(key)
@@ -225,19 +229,40 @@ impl Segments<'_> {
     }
 
     fn leave_out(&mut self, run: &[Box<str>]) {
-        for key in run {
-            let message =
-                "the index does not lead to this segment: it was never committed, so it is left out".to_owned();
+        self.left_out += run.len();
+        if self.first_left_out.is_none() {
+            self.first_left_out = run.first().cloned();
+        }
+    }
+
+    /// One notice for each thing that may be true of very many segments.
+    fn note_strays(&mut self, runs: &[Vec<Box<str>>]) {
+        if let Some(key) = self.first_left_out.take() {
+            let message = match self.left_out {
+                1 => "the index does not lead to this segment: it was never committed, so it is left out".to_owned(),
+                count => format!(
+                    "the index does not lead to this segment nor to {} others: they were never committed, so they are left out",
+                    count - 1
+                ),
+            };
+            self.chain.note(&key, ProblemKind::Structure, message);
+        }
+        if let Some(key) = runs.get(1).and_then(|run| run.first()) {
+            let message = match runs.len() - 1 {
+                1 => {
+                    "the segments before this one are not connected to it; they are placed by their numbers".to_owned()
+                }
+                gaps => format!(
+                    "the segments before this one are not connected to it, and so at {} other places; all are placed by their numbers",
+                    gaps - 1
+                ),
+            };
             self.chain.note(key, ProblemKind::Structure, message);
         }
     }
 
     fn take(&mut self, runs: Vec<Vec<Box<str>>>) {
-        let is_broken = runs.len() > 1;
-        for key in runs.iter().skip(1).filter_map(|run| run.first()).filter(|_| is_broken) {
-            let message = "the segments before this one are not connected to it; they are placed by their numbers";
-            self.chain.note(key, ProblemKind::Structure, message.to_owned());
-        }
+        self.note_strays(&runs);
         for key in runs.into_iter().flatten() {
             if let Some(segment) = self.by_key.remove(&key) {
                 self.chain.links.push((key, segment));

@@ -289,6 +289,8 @@ fn observations_kept_as_objects_are_read_in_the_order_given() {
     assert_eq!((session.format, session.id.as_str(), session.steps.len()), (FormatName::OutpostRun, "d1", 3));
     assert_eq!(recording.prompt(3).unwrap(), "Use tabs");
     assert_eq!(recording.origin(session.steps[0].place).unwrap().locator, Locator::Key(keys[0].clone()));
+    let missing = observations::of_objects(folder.path(), keys.clone(), Some("d9"), &Patient);
+    assert!(matches!(missing, Err(OpenError::NoSession { .. })));
     keys.push("runs/r/events/99".to_owned());
     let recording = observations::of_objects(folder.path(), keys, None, &Patient).unwrap();
     assert_eq!(recording.session().report.records.unreadable, 1);
