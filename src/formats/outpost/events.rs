@@ -187,7 +187,7 @@ fn event(number: u32, block: u16, entry: &Entry<'_>, record_bytes: u32) -> Event
         kind,
         node: NodeId::Number(number.into()),
         at,
-        duration_ms: entry.duration_ms.0.filter(|ms| ms.is_finite()).map(|ms| ms.round() as i64),
+        duration_ms: entry.took_ms().map(|ms| ms.round() as i64),
         place,
         label: label(entry),
         text_bytes: text_bytes(entry, record_bytes),
