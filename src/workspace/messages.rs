@@ -128,12 +128,13 @@ impl Workspace {
         match result {
             Ok(recording) => {
                 let path = document.path.clone();
-                let identity = recording.files().first().map(|file| file.identity().clone());
+                // What a folder as a whole holds is told by a file in it.
+                let watched = recording.files().first().cloned();
                 document.set_recording(recording);
                 document.state = State::Whole;
                 document.gone = false;
-                if let Some(identity) = identity {
-                    self.followed.follow(id, path.clone(), identity);
+                if let Some(file) = watched {
+                    self.followed.follow(id, file.path().to_owned(), file.identity().clone());
                 }
                 if !was_open {
                     self.settings.remember(&path);
