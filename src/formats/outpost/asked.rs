@@ -1,4 +1,4 @@
-//! The steps of a workflow: what it asked a person.
+//! What a workflow asked a person: the steps of its own log, and the questions in the turns of its dispatches.
 //!
 //! A workflow has no prompts. Its user input boundaries are gates that somebody decides and questions that somebody
 //! answers, as in its checkpoint, which also has their texts.
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::journal::Journal;
 use super::kind::Kind;
+use super::workflow;
 use crate::model::{
     Decision, Event, EventKind, Fact, NodeId, Outcome, QuestionState, Step, StepKind, Timestamp, Usage, summarise,
 };
@@ -59,6 +60,44 @@ impl Journal {
             fork_refusal: Some(NO_CUT.to_owned()),
             revert_refusal: Some(NO_CUT.to_owned()),
         })
+    }
+
+    /// A question in a turn's text and its workflow's event that the task asks are one question: the first has the text,
+    /// the second tells whether it was answered.
+    pub fn join_questions(&mut self) {
+        let events = &self.session.events;
+        let questions: Vec<usize> = (0..events.len())
+            .filter(|index| events.get(*index).is_some_and(|e| e.kind == EventKind::Question))
+            .collect();
+        for pair in questions.windows(2) {
+            let [said, asked] = *pair else { continue };
+            if !self.asks(said) && self.asks(asked) && self.is_same_task(said, asked) {
+                self.join(said, asked);
+            }
+        }
+    }
+
+    fn is_same_task(&self, said: usize, asked: usize) -> bool {
+        let record = |index: usize| self.session.events.get(index).map(|event| event.place.record);
+        let (Some(said), Some(asked)) = (record(said), record(asked)) else { return false };
+        let task = self.with_entry(said, |entry| entry.scope.0.as_ref()?.task_key.to_owned_option()).ok().flatten();
+        let asking =
+            self.with_entry(asked, |entry| workflow::of(entry).asking_task().map(str::to_owned)).ok().flatten();
+        task.is_some() && task == asking
+    }
+
+    fn join(&mut self, said: usize, asked: usize) {
+        let Some(asked) = self.session.events.get_mut(asked) else { return };
+        let (marker, waited) = (asked.marker.take(), asked.duration_ms);
+        asked.folded = true;
+        let state = marker.map(|marker| marker.fact);
+        let Some(said) = self.session.events.get_mut(said) else { return };
+        if let (Some(Fact::Question { state: known, .. }), Some(Fact::Question { state, .. })) =
+            (said.marker.as_mut().map(|marker| &mut marker.fact), state)
+        {
+            *known = state;
+            said.duration_ms = waited;
+        }
     }
 
     /// What was asked at a step that is no turn.

@@ -126,6 +126,8 @@ pub struct Scope<'a> {
     pub dispatch_id: Text<'a>,
     #[serde(borrow)]
     pub execution_id: Text<'a>,
+    #[serde(borrow)]
+    pub task_key: Text<'a>,
 }
 
 /// An agent in the list of a fallback agent.

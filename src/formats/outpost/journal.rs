@@ -70,6 +70,7 @@ impl Reader {
         journal.session.steps = journal.steps(&self.notes, self.events.list.len());
         journal.session.events = self.events.list;
         journal.ask(&self.notes);
+        journal.join_questions();
         if journal.is_workflow() {
             journal.session.steps = journal.asked_steps();
         }

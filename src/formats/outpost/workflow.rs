@@ -77,6 +77,11 @@ impl WorkflowEvent<'_> {
         Some((asking, format!("{of} {} {}", self.execution_id.or_empty(), self.key.or_empty())))
     }
 
+    /// The task that asks a question; `None` of any other event.
+    pub fn asking_task(&self) -> Option<&str> {
+        self.key.as_str().filter(|_| self.name.is("input-request"))
+    }
+
     pub fn fact(&self) -> Option<Fact> {
         let status = self.status.or_empty();
         Some(match self.name.or_empty() {

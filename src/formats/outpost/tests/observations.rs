@@ -206,6 +206,25 @@ fn a_decision_belongs_to_its_gate_and_an_answer_to_its_question() {
 }
 
 #[test]
+fn a_question_in_a_turn_and_its_workflows_are_one() {
+    let block = r#"<interaction>{"kind":"question","question":"Which licence?","choices":["MIT"]}</interaction>"#;
+    for (task, is_joined) in [("t", true), ("another", false)] {
+        let mut records =
+            nested("d1", json!([{ "kind": "prompt", "text": "go" }, { "kind": "result", "text": block }]));
+        records.extend([
+            workflow(10, json!({ "type": "input-request", "key": task })),
+            workflow(40, json!({ "type": "input-answer", "key": task })),
+        ]);
+        let opened = open_bytes("o.jsonl", lines(&records).as_bytes());
+        let marked: Vec<_> = opened.events(1).iter().filter_map(|event| event.marker.as_ref()).collect();
+        assert_eq!(marked.len(), if is_joined { 1 } else { 2 });
+        let Fact::Question { question, state, .. } = &marked[0].fact else { panic!("a question") };
+        let expected = if is_joined { QuestionState::Answered } else { QuestionState::Pending };
+        assert_eq!((question.as_str(), *state), ("Which licence?", expected));
+    }
+}
+
+#[test]
 fn the_steps_of_a_workflow_are_what_it_asked_a_person() {
     let records = [
         workflow(0, json!({ "type": "start" })),
