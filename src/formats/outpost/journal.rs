@@ -78,9 +78,12 @@ impl Reader {
     }
 
     fn check_turns(&mut self) {
-        let message = if self.shelf.form == Form::Nested {
+        let has_turns = !self.turns.list().is_empty();
+        let message = if self.shelf.form == Form::Nested && !has_turns {
+            "Outpost does not replay the events of a workflow: it goes on from the workflow's checkpoint"
+        } else if self.shelf.form == Form::Nested {
             "Outpost does not replay observations as they are: a fork of them is a journal, which it does replay"
-        } else if self.turns.list().is_empty() {
+        } else if !has_turns {
             "Outpost would refuse this journal: it contains no agent turns"
         } else if !self.turns.sourced {
             "Outpost would refuse this journal: its entries have no source, as before 7.0, so it finds no agent turns"

@@ -114,11 +114,11 @@ fn open_parts(parts: &[Part], _: Option<&str>, observer: &dyn Observer) -> Resul
 pub fn open(root: &Path, log: &str, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
     let objects = Objects::below(root);
     let folder = format!("logs/{log}");
-    let (index_file, index, mut notices) = read_index(&objects, &format!("{folder}/index"))?;
+    let FoundIndex { file, index, problems: mut notices } = read_index(&objects, &format!("{folder}/index"))?;
     let mut chain = walk::walk(&objects, &folder, index.as_ref(), observer)?;
     notices.append(&mut chain.notices);
     let newest = chain.links.last().and_then(|(key, _)| objects.open(key).ok());
-    let files: Vec<_> = index_file.into_iter().chain(newest).map(Arc::new).collect();
+    let files: Vec<_> = file.into_iter().chain(newest).map(Arc::new).collect();
     if files.is_empty() {
         let path = root.join("objects").join(&folder);
         return Err(OpenError::Empty { reason: "there is no journal of that name".to_owned(), path });
@@ -140,9 +140,16 @@ pub fn open(root: &Path, log: &str, observer: &dyn Observer) -> Result<Arc<dyn R
     Ok(Arc::new(reader.finish()))
 }
 
-/// The index with its file, where it is there, and what is wrong with it.
-#[allow(clippy::type_complexity)]
-fn read_index(objects: &Objects, key: &str) -> Result<(Option<SourceFile>, Option<Index>, Vec<Problem>), OpenError> {
+/// An index as it was found.
+struct FoundIndex {
+    /// `None` where there is none.
+    file: Option<SourceFile>,
+    /// `None` where it cannot be read either.
+    index: Option<Index>,
+    problems: Vec<Problem>,
+}
+
+fn read_index(objects: &Objects, key: &str) -> Result<FoundIndex, OpenError> {
     let problem = |message: String| Problem {
         locator: Locator::Key(key.to_owned()),
         offset: None,
@@ -155,7 +162,7 @@ fn read_index(objects: &Objects, key: &str) -> Result<(Option<SourceFile>, Optio
         Err(ReadError::Cancelled(cancelled)) => return Err(cancelled.into()),
         Err(error) => {
             let message = format!("there is no index, the newest segment is taken for the head ({error})");
-            return Ok((None, None, vec![problem(message)]));
+            return Ok(FoundIndex { file: None, index: None, problems: vec![problem(message)] });
         }
     };
     let Object { file, body, flaws, .. } = object;
@@ -164,7 +171,7 @@ fn read_index(objects: &Objects, key: &str) -> Result<(Option<SourceFile>, Optio
     if index.is_none() {
         problems.push(problem("the index cannot be read, the newest segment is taken for the head".to_owned()));
     }
-    Ok((Some(file), index, problems))
+    Ok(FoundIndex { file: Some(file), index, problems })
 }
 
 /// Where Outpost itself would stop reading.
