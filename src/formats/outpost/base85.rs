@@ -1,4 +1,4 @@
-//! Git's binary hunks: base-85 lines, zlib, and the delta that makes one blob of another.
+//! Git's binary hunks: base-85 lines around zlib data.
 
 use std::io::Read;
 
@@ -52,62 +52,6 @@ pub fn inflate(packed: &[u8], size: usize) -> Option<Vec<u8>> {
     (bytes.len() == size).then_some(bytes)
 }
 
-/// Applies a delta as Git packs have it: sizes of old and new, then stretches of the old and new bytes.
-pub fn apply_delta(old: &[u8], delta: &[u8]) -> Option<Vec<u8>> {
-    let mut input = delta.iter().copied();
-    if size(&mut input)? != old.len() {
-        return None;
-    }
-    let wanted = size(&mut input)?;
-    if wanted > MAX_BLOB_BYTES {
-        return None;
-    }
-    let mut new = Vec::new();
-    while let Some(instruction) = input.next() {
-        if instruction == 0 {
-            return None;
-        }
-        if instruction & 0x80 == 0 {
-            for _ in 0..instruction {
-                new.push(input.next()?);
-            }
-        } else {
-            let mut field = |bits: std::ops::Range<u8>| -> Option<usize> {
-                let mut value = 0;
-                for (shift, bit) in bits.enumerate() {
-                    if instruction & (1 << bit) != 0 {
-                        value |= usize::from(input.next()?) << (8 * shift);
-                    }
-                }
-                Some(value)
-            };
-            let offset = field(0..4)?;
-            let length = match field(4..7)? {
-                0 => 0x10000,
-                length => length,
-            };
-            new.extend_from_slice(old.get(offset..offset.checked_add(length)?)?);
-        }
-        if new.len() > wanted {
-            return None;
-        }
-    }
-    (new.len() == wanted).then_some(new)
-}
-
-/// A size in seven-bit groups, lowest first.
-fn size(input: &mut impl Iterator<Item = u8>) -> Option<usize> {
-    let mut value: usize = 0;
-    for shift in (0..28).step_by(7) {
-        let byte = input.next()?;
-        value |= usize::from(byte & 0x7F) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,16 +69,5 @@ mod tests {
         assert_eq!(decode(&["D00000"]), Some(vec![0, 0, 0, 0]));
         assert_eq!(decode(&["A~~~~~"]), None, "more than four bytes hold");
         assert_eq!(decode(&["B00009"]), Some(vec![0, 0]));
-    }
-
-    #[test]
-    fn a_delta_copies_and_inserts() {
-        // Old 6 bytes, new 9: copy 0..5, insert " two", both lengths written by hand.
-        let delta = [6, 9, 0x90, 5, 4, b' ', b't', b'w', b'o'];
-        assert_eq!(apply_delta(b"hello\n", &delta).as_deref(), Some(&b"hello two"[..]));
-        assert_eq!(apply_delta(b"hello", &delta), None, "the old size differs");
-        assert_eq!(apply_delta(b"hello\n", &[6, 9, 0x91, 3, 5]), None, "past the end of the old");
-        assert_eq!(apply_delta(b"hello\n", &[6, 9, 0x90, 5]), None, "too short");
-        assert_eq!(apply_delta(b"hello\n", &[6]), None);
     }
 }

@@ -38,7 +38,7 @@ impl Journal {
             Kind::ToolOutput => body.output = entry.text.and_then(json::string),
             Kind::ToolDenied => body.text = entry.reason.or_empty().to_owned(),
             Kind::Raw => body.text = entry.value.map(spoken).unwrap_or_default(),
-            Kind::WorkspaceCommits => body.text = commits_text(&entry),
+            Kind::WorkspaceCommits => body.text = commits_text(&entry, &mut self.blobs_before(number)?),
             Kind::DispatchFinished => {
                 body.text =
                     entry.fault().map_or_else(|| stripped(&recorded), |fault| fault.message.or_empty().to_owned());
@@ -49,6 +49,21 @@ impl Journal {
             }
         }
         Ok(body)
+    }
+
+    /// Contents that the commits recorded before an entry tell of.
+    fn blobs_before(&self, number: u32) -> Result<patch::Blobs, ReadError> {
+        let mut blobs = patch::Blobs::default();
+        for (earlier, record) in (0..number).zip(&self.records) {
+            if record.kind == Kind::WorkspaceCommits {
+                self.with_entry(earlier, |entry| {
+                    for commit in entry.recorded_commits().unwrap_or_default() {
+                        patch::learn(&commit.patch.and_then(json::string).unwrap_or_default(), &mut blobs);
+                    }
+                })?;
+            }
+        }
+        Ok(blobs)
     }
 
     fn question_body(&self, number: u32) -> Result<Body, ReadError> {
@@ -101,19 +116,18 @@ fn stripped(recorded: &str) -> String {
 }
 
 /// Recorded commits with the files they change, line by line where the patch says what was in them.
-fn commits_text(entry: &Entry<'_>) -> String {
+fn commits_text(entry: &Entry<'_>, blobs: &mut patch::Blobs) -> String {
     if let Some(reason) = entry.unavailable() {
         return format!("The commits were not recorded: {reason}");
     }
     let mut text = String::new();
-    let mut blobs = patch::Blobs::default();
     for commit in entry.recorded_commits().unwrap_or_default() {
         let Object(author) = &commit.author;
         let author = author.as_ref().map(|author| author.name.or_empty()).unwrap_or_default();
         text.push_str(&format!("commit {}\nAuthor: {author}\n\n", commit.oid.or_empty()));
         text.push_str(commit.message.or_empty().trim_end());
         text.push('\n');
-        for file in patch::read(&commit.patch.and_then(json::string).unwrap_or_default(), &mut blobs) {
+        for file in patch::read(&commit.patch.and_then(json::string).unwrap_or_default(), blobs) {
             text.push('\n');
             text.push_str(&file.headline());
             text.push('\n');

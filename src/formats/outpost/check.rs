@@ -2,7 +2,7 @@
 //!
 //! Only fields that its replay rules use are looked at, as Outpost does.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::entry::{Entry, Raw, RecordedCommit, object};
@@ -56,10 +56,15 @@ struct Counters<'a> {
     input: Count,
     cached: Count,
     output: Count,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "present")]
     cache_created: Raw<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "present")]
     complete: Raw<'a>,
+}
+
+/// A value that is there, `null` too: for Outpost only what is missing is not there.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Raw<'de>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 fn tokens(name: &str, raw: Raw<'_>) -> Checked {
@@ -104,8 +109,8 @@ fn decision(entry: &Entry<'_>) -> Checked {
             text("status", &entry.status)?;
             text("provider", &entry.provider)?;
             string("model", entry.model)?;
-            if entry.duration_ms.0.is_some_and(|ms| ms < 0.0) {
-                return Err("durationMs is negative".into());
+            if entry.duration_ms.is_some() && entry.took_ms().is_none_or(|ms| ms < 0.0) {
+                return Err("durationMs is not a number of at least 0".into());
             }
             if entry.usage.is_some() {
                 tokens("usage", entry.usage)?;
@@ -202,6 +207,27 @@ mod tests {
                 "from.index",
             ),
             (r#"{"text":"x"}"#, Role::Outside, "no kind"),
+            (
+                r#"{"kind":"usage","tokens":{"input":1,"cached":0,"output":0,"cacheCreated":null}}"#,
+                Role::Event,
+                "tokens.cacheCreated",
+            ),
+            (
+                r#"{"kind":"usage","tokens":{"input":1,"cached":0,"output":0,"complete":null}}"#,
+                Role::Event,
+                "neither true nor false",
+            ),
+            (
+                r#"{"kind":"decision","status":"failed","provider":"p","model":"m","durationMs":"12"}"#,
+                Role::Decision,
+                "durationMs",
+            ),
+            (
+                r#"{"kind":"decision","status":"failed","provider":"p","model":7}"#,
+                Role::Decision,
+                "model is not a text",
+            ),
+            (r#"{"kind":"decision-request"}"#, Role::Decision, "no request"),
         ] {
             let refusal = checked(entry, role).unwrap_or_default();
             assert!(refusal.contains(reason), "{entry}: {refusal}");

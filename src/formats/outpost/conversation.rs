@@ -44,7 +44,7 @@ pub fn newest_manifest(objects: &Path, conversation: &str) -> Option<String> {
     let snapshots = format!("{conversation}/snapshots");
     let found = children(objects, &snapshots, MAX_SNAPSHOTS).folders.into_iter().filter_map(|name| {
         let key = format!("{snapshots}/{name}/manifest");
-        let object = object::read(&locate(objects, &key)?).ok()?;
+        let object = object::look(&locate(objects, &key)?).ok()?;
         Some((object.modified_at, key))
     });
     found.max().map(|(_, key)| key)
@@ -78,7 +78,7 @@ pub fn open(objects: &Path, key: &str, opened: &Path, observer: &dyn Observer) -
 
 /// Opens a chunk that lies alone, without the rest of its storage.
 pub fn open_alone(path: &Path, observer: &dyn Observer) -> Result<Transcript, OpenError> {
-    let object = object::read(path)?;
+    let object = object::look(path)?;
     let mut held = Held::default();
     held.push(path, object.body.offset, &paper::body(&object)?);
     let id = Name::of(&object.key).map_or("", |name| name.id).to_owned();
@@ -123,7 +123,7 @@ fn put_together(
             problem(key, &format!("chunk {number} of the snapshot is not there"));
             continue;
         };
-        let object = match object::read(&path) {
+        let object = match object::look(&path) {
             Ok(object) => object,
             Err(error) => {
                 problem(key, &format!("chunk {number} of the snapshot cannot be read: {error}"));

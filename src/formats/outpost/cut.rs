@@ -3,6 +3,8 @@
 //! Entries are copied as they are. Outpost's own rules decide what has to go or to be added at the end: a journal may not
 //! end in a hand-over, and a turn that steering stopped shares its summary with turns that are cut off.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::dropped::dropped;
@@ -13,7 +15,10 @@ use super::turns::{Turn, known_code};
 use crate::formats::progress::Progress;
 use crate::formats::{Cut, Effect, Fork, Refusal, Revert, json};
 use crate::model::Timestamp;
-use crate::store::{Framing, ReadError, Rewrite, Watch};
+use crate::store::{Framing, ReadError, Rewrite, SourceFile, Watch};
+
+/// A new journal is put together in memory up to this size.
+const MAX_FLATTENED_BYTES: u64 = 256 * 1024 * 1024;
 
 pub const NOTHING_LEFT: &str = "nothing would be left: Outpost refuses a journal without turns";
 
@@ -24,14 +29,20 @@ pub fn fork(journal: &Journal, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refus
         Cut::Before(number) => (existing(journal, number)? - 1, format!("before-step-{number}")),
     };
     let (rewrite, warnings) = rewrite(journal, keeps, &mut progress(journal, watch))?;
-    Ok(Fork {
+    Ok(new_file(journal, keeps, &tag, rewrite, warnings))
+}
+
+/// A new journal that holds the first `steps` turns.
+fn new_file(journal: &Journal, steps: u32, tag: &str, rewrite: Rewrite, mut warnings: Vec<String>) -> Fork {
+    warnings.extend(journal.shelf.warnings.iter().cloned());
+    Fork {
         session_id: journal.session.id.clone(),
-        file_name: file_name(&journal.session.source, &tag),
+        file_name: file_name(journal, tag),
         rewrite,
         companions: Vec::new(),
-        steps: keeps,
+        steps,
         warnings,
-    })
+    }
 }
 
 /// The same journal without turn N and everything after it.
@@ -44,8 +55,17 @@ pub fn revert(journal: &Journal, step_number: u32, watch: Watch<'_>) -> Result<R
         None => None,
     };
     let dropped = dropped(journal, keeps_steps as usize, &mut progress)?;
+    let (effect, warnings) = match journal.shelf.journal_file() {
+        Some(_) => (Effect::Cut(rewrite), warnings),
+        None => {
+            let tag = format!("before-step-{step_number}");
+            let fork = new_file(journal, keeps_steps, &tag, rewrite, warnings);
+            let warnings = fork.warnings.clone();
+            (Effect::Export(Box::new(fork)), warnings)
+        }
+    };
     Ok(Revert {
-        effect: Effect::Cut(rewrite),
+        effect,
         keeps_steps,
         dropped,
         prefill,
@@ -58,7 +78,11 @@ pub fn revert(journal: &Journal, step_number: u32, watch: Watch<'_>) -> Result<R
 
 /// A plan goes through the journal once, from its start.
 fn progress<'a>(journal: &Journal, watch: Watch<'a>) -> Progress<'a> {
-    Progress::new(watch, journal.files.first().map_or(0, |file| file.len()))
+    let total = match journal.shelf.journal_file() {
+        Some((file, _)) => file.len(),
+        None => journal.records.iter().map(|record| u64::from(record.span.len)).sum(),
+    };
+    Progress::new(watch, total)
 }
 
 /// Number of the last entry that stays when the first `turns` turns do; `None` when no entry would.
@@ -98,7 +122,9 @@ fn handover_left_out(journal: &Journal, turns: usize) -> Option<usize> {
 /// Without its hand-over a turn stays open, so what an agent wrote after that would become the turn's: it goes too.
 fn is_kept(record: &Record, number: usize, handover: Option<usize>) -> bool {
     let is_agents = record.kind.is_agents_own() || record.kind == Kind::Unknown;
-    record.kind != Kind::Unreadable && handover.is_none_or(|handover| number < handover || !is_agents)
+    record.kind != Kind::Unreadable
+        && !record.is_shared
+        && handover.is_none_or(|handover| number < handover || !is_agents)
 }
 
 fn rewrite(journal: &Journal, turns: u32, progress: &mut Progress<'_>) -> Result<(Rewrite, Vec<String>), Refusal> {
@@ -108,13 +134,9 @@ fn rewrite(journal: &Journal, turns: u32, progress: &mut Progress<'_>) -> Result
     }
     let end = end_of(journal, turns);
     let handover = handover_left_out(journal, turns);
-    let kept: Vec<&Record> = journal
-        .records
-        .iter()
-        .take(end)
-        .enumerate()
-        .filter(|(number, record)| is_kept(record, *number, handover))
-        .map(|(_, record)| record)
+    let kept: Vec<(u32, &Record)> = (0..)
+        .zip(journal.records.iter().take(end))
+        .filter(|(number, record)| is_kept(record, *number as usize, handover))
         .collect();
     let mut warnings = Vec::new();
     if let Some(number) = handover {
@@ -130,14 +152,18 @@ fn rewrite(journal: &Journal, turns: u32, progress: &mut Progress<'_>) -> Result
         ));
     }
     warn_about(journal, turns, end, &kept, progress, &mut warnings)?;
-    Ok((assemble(journal, &kept, added.as_deref(), progress)?, warnings))
+    let rewrite = match journal.shelf.journal_file() {
+        Some((file, framing)) => assemble(journal, file, framing, &kept, added.as_deref(), progress)?,
+        None => flattened(journal, &kept, added.as_deref(), progress)?,
+    };
+    Ok((rewrite, warnings))
 }
 
 fn warn_about(
     journal: &Journal,
     turns: usize,
     end: usize,
-    kept: &[&Record],
+    kept: &[(u32, &Record)],
     progress: &Progress<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<(), ReadError> {
@@ -156,7 +182,7 @@ fn warn_about(
         let records = if unreadable == 1 { "1 record".to_owned() } else { format!("{unreadable} records") };
         warnings.push(format!("{records} left out that cannot be read: Outpost refuses a journal for one bad entry"));
     }
-    let refused = kept.iter().filter(|record| record.refused).count();
+    let refused = kept.iter().filter(|(_, record)| record.refused).count();
     if refused > 0 {
         let entries = if refused == 1 { "1 kept entry".to_owned() } else { format!("{refused} kept entries") };
         warnings.push(format!("Outpost would refuse {entries}; the reading report names them"));
@@ -222,24 +248,57 @@ fn summary(journal: &Journal, turn: &Turn) -> Result<Vec<u8>, ReadError> {
     Ok(Value::Object(entry).to_string().into_bytes())
 }
 
-/// The file of the kept records, with the file's own separators wherever they are sound.
-fn assemble(
+/// The kept entries as a new journal, in the form that Outpost replays whatever form they were kept in.
+fn flattened(
     journal: &Journal,
-    kept: &[&Record],
+    kept: &[(u32, &Record)],
     added: Option<&[u8]>,
     progress: &mut Progress<'_>,
 ) -> Result<Rewrite, Refusal> {
-    let Some(file) = journal.files.first() else { return Err(Refusal::Rule(NOTHING_LEFT.into())) };
-    let mut out = Rewrite::new(file.clone());
-    let separators = Separators { journal, own: own_separator(journal)? };
-    if let Framing::Array { start } = journal.framing {
+    let Some(file) = journal.shelf.files.first() else { return Err(Refusal::Rule(NOTHING_LEFT.into())) };
+    let bytes: u64 = kept.iter().map(|(_, record)| u64::from(record.span.len)).sum();
+    if bytes > MAX_FLATTENED_BYTES {
+        let limit = MAX_FLATTENED_BYTES / (1024 * 1024);
+        return Err(Refusal::Rule(format!(
+            "the new journal would be larger than {limit} MiB, the most that is made anew"
+        )));
+    }
+    let mut out = Rewrite::new(Arc::clone(file));
+    let mut lead: &[u8] = b"[\n";
+    for (number, record) in kept {
+        out.push(lead);
+        out.push(journal.text_of(*number)?.as_bytes());
+        progress.add(record.span.len.into())?;
+        lead = b",\n";
+    }
+    if let Some(added) = added {
+        out.push(lead);
+        out.push(added);
+    }
+    out.push(b"\n]\n");
+    Ok(out)
+}
+
+/// The file of the kept records, with the file's own separators wherever they are sound.
+fn assemble(
+    journal: &Journal,
+    file: &Arc<SourceFile>,
+    framing: Framing,
+    kept: &[(u32, &Record)],
+    added: Option<&[u8]>,
+    progress: &mut Progress<'_>,
+) -> Result<Rewrite, Refusal> {
+    let mut out = Rewrite::new(Arc::clone(file));
+    let mut separators = Separators { file, framing, own: Vec::new() };
+    separators.own = separators.first_sound(&journal.records)?;
+    if let Framing::Array { start } = framing {
         let first = journal.records.first().map_or(start + 1, |first| first.span.offset);
-        let lead = gap(journal, start + 1, first)?;
+        let lead = separators.gap(start + 1, first)?;
         // A byte order mark before the bracket goes: Outpost would stumble over it.
         out.copy(start, 1 + if lead.trim_ascii().is_empty() { lead.len() as u64 } else { 0 });
     }
     let mut before: Option<&Record> = None;
-    for record in kept {
+    for (_, record) in kept {
         progress.reach(record.end())?;
         if let Some(before) = before {
             separators.between(&mut out, before, record)?;
@@ -253,21 +312,22 @@ fn assemble(
         }
         out.push(added);
     }
-    separators.end(&mut out)?;
+    separators.end(&mut out, &journal.records)?;
     Ok(out)
 }
 
 /// What lies between two records.
 struct Separators<'a> {
-    journal: &'a Journal,
+    file: &'a SourceFile,
+    framing: Framing,
     /// What the file itself puts between two entries.
     own: Vec<u8>,
 }
 
 impl Separators<'_> {
     fn between(&self, out: &mut Rewrite, before: &Record, record: &Record) -> Result<(), ReadError> {
-        let gap = gap(self.journal, before.end(), record.span.offset)?;
-        if is_separator(self.journal.framing, &gap) {
+        let gap = self.gap(before.end(), record.span.offset)?;
+        if is_separator(self.framing, &gap) {
             out.copy(before.end(), gap.len() as u64);
         } else {
             out.push(&self.own);
@@ -276,13 +336,12 @@ impl Separators<'_> {
     }
 
     /// Closes the file as it was closed, or as it should have been.
-    fn end(&self, out: &mut Rewrite) -> Result<(), ReadError> {
-        let Some(file) = self.journal.files.first() else { return Ok(()) };
-        match self.journal.framing {
+    fn end(&self, out: &mut Rewrite, records: &[Record]) -> Result<(), ReadError> {
+        match self.framing {
             Framing::Lines => out.push(&self.own),
             Framing::Array { .. } => {
-                let from = self.journal.records.last().map_or(0, Record::end);
-                let tail = gap(self.journal, from, file.len())?;
+                let from = records.last().map_or(0, Record::end);
+                let tail = self.gap(from, self.file.len())?;
                 if tail.trim_ascii() == b"]" {
                     out.copy(from, tail.len() as u64);
                 } else {
@@ -292,30 +351,32 @@ impl Separators<'_> {
         }
         Ok(())
     }
-}
 
-/// The first sound separator of the file, or a plain one.
-fn own_separator(journal: &Journal) -> Result<Vec<u8>, ReadError> {
-    for pair in journal.records.windows(2).take(16) {
-        if let [before, record] = pair {
-            let gap = gap(journal, before.end(), record.span.offset)?;
-            if is_separator(journal.framing, &gap) {
-                return Ok(gap);
+    /// The first sound separator of the file, or a plain one.
+    fn first_sound(&self, records: &[Record]) -> Result<Vec<u8>, ReadError> {
+        for pair in records.windows(2).take(16) {
+            if let [before, record] = pair {
+                let gap = self.gap(before.end(), record.span.offset)?;
+                if is_separator(self.framing, &gap) {
+                    return Ok(gap);
+                }
             }
         }
+        Ok(match self.framing {
+            Framing::Lines => b"\n".to_vec(),
+            Framing::Array { .. } => b",".to_vec(),
+        })
     }
-    Ok(match journal.framing {
-        Framing::Lines => b"\n".to_vec(),
-        Framing::Array { .. } => b",".to_vec(),
-    })
-}
 
-/// The bytes from `from` to `to`; longer ones than a separator can be are cut, so that they are none.
-fn gap(journal: &Journal, from: u64, to: u64) -> Result<Vec<u8>, ReadError> {
-    const MAX_GAP_BYTES: u64 = 4096;
-    let len = to.saturating_sub(from);
-    let Some(file) = journal.files.first().filter(|_| len > 0 && len <= MAX_GAP_BYTES) else { return Ok(Vec::new()) };
-    file.read_at(from, usize::try_from(len).unwrap_or(0))
+    /// The bytes from `from` to `to`; longer ones than a separator can be are cut, so that they are none.
+    fn gap(&self, from: u64, to: u64) -> Result<Vec<u8>, ReadError> {
+        const MAX_GAP_BYTES: u64 = 4096;
+        let len = to.saturating_sub(from);
+        if len == 0 || len > MAX_GAP_BYTES {
+            return Ok(Vec::new());
+        }
+        self.file.read_at(from, usize::try_from(len).unwrap_or(0))
+    }
 }
 
 fn is_separator(framing: Framing, gap: &[u8]) -> bool {
@@ -325,11 +386,14 @@ fn is_separator(framing: Framing, gap: &[u8]) -> bool {
     }
 }
 
-/// `journal.json` → `journal.step-3.json`.
-fn file_name(source: &std::path::Path, tag: &str) -> String {
+/// `journal.json` → `journal.step-3.json`; a new journal is always an array.
+fn file_name(journal: &Journal, tag: &str) -> String {
+    let source = &journal.session.source;
     let stem = source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    match source.extension() {
-        Some(extension) => format!("{stem}.{tag}.{}", extension.to_string_lossy()),
-        None => format!("{stem}.{tag}"),
+    match (journal.shelf.journal_file(), source.extension()) {
+        (Some(_), Some(extension)) => format!("{stem}.{tag}.{}", extension.to_string_lossy()),
+        (Some(_), None) => format!("{stem}.{tag}"),
+        (None, _) if journal.shelf.framing().is_some() => format!("{stem}.{tag}.json"),
+        (None, _) => format!("journal-{}.{tag}.json", journal.session.id),
     }
 }

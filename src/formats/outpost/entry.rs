@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::kind::Kind;
 use super::tokens::Tokens;
 use crate::formats::json;
-use crate::formats::lenient::{Count, Flag, Float, List, Object, Text};
+use crate::formats::lenient::{Count, Flag, List, Object, Text};
 use crate::model::Timestamp;
 
 /// A value of any type, not looked into.
@@ -68,7 +68,8 @@ pub struct Entry<'a> {
     pub action: Text<'a>,
     #[serde(borrow)]
     pub reset_at: Text<'a>,
-    pub duration_ms: Float,
+    #[serde(borrow)]
+    pub duration_ms: Raw<'a>,
     pub attempt: Count,
     pub index: Count,
     pub count: Count,
@@ -123,6 +124,10 @@ pub struct Entry<'a> {
 pub struct Scope<'a> {
     #[serde(borrow)]
     pub dispatch_id: Text<'a>,
+    #[serde(borrow)]
+    pub execution_id: Text<'a>,
+    #[serde(borrow)]
+    pub task_key: Text<'a>,
 }
 
 /// An agent in the list of a fallback agent.
@@ -207,6 +212,11 @@ impl<'a> Entry<'a> {
 
     pub fn reset_time(&self) -> Option<Timestamp> {
         Timestamp::parse(self.reset_at.or_empty())
+    }
+
+    /// How long it took, in milliseconds.
+    pub fn took_ms(&self) -> Option<f64> {
+        self.duration_ms?.get().parse().ok().filter(|ms: &f64| ms.is_finite())
     }
 
     /// The tokens of a `summary` or a `usage` entry.

@@ -9,6 +9,7 @@ use super::entry::{Entry, Raw};
 use super::kind::Kind;
 use super::labels::{label, short, text_bytes};
 use super::markers::{event_kind, fact};
+use super::workflow::{self, Asking};
 use crate::formats::json;
 use crate::formats::labels::line;
 use crate::model::{Event, EventKind, Fact, Marker, NodeId, Place, Tool, ToolState};
@@ -27,6 +28,10 @@ pub struct Events {
     /// Streamed pieces that no `text` has repeated yet.
     pieces: Vec<usize>,
     pieces_text: String,
+    /// Gates and questions of a workflow that wait for a person.
+    asked: HashMap<String, usize>,
+    /// The record that asked, and the one that answered it.
+    pub answers: HashMap<u32, u32>,
 }
 
 impl Events {
@@ -72,7 +77,34 @@ impl Events {
 
     /// Appends something that lies beside the turn's own events.
     pub fn push_extra(&mut self, number: u32, entry: &Entry<'_>, record_bytes: u32) {
-        self.list.push(event(number, Place::EXTRA, entry, record_bytes));
+        let mut event = event(number, Place::EXTRA, entry, record_bytes);
+        if entry.kind() == Kind::Workflow {
+            let happened = workflow::of(entry);
+            event.duration_ms = happened.duration_ms().filter(|ms| ms.is_finite()).map(|ms| ms.round() as i64);
+            match happened.asking() {
+                Some((Asking::Asks, what)) => {
+                    self.asked.insert(what, self.list.len());
+                }
+                Some((Asking::Answers, what)) => self.answer(&what, &mut event),
+                None => {}
+            }
+        }
+        self.list.push(event);
+    }
+
+    /// Gives an answer to what was asked: the two are one approval or question, which was waited for.
+    fn answer(&mut self, what: &str, answer: &mut Event) {
+        let Some(asked) = self.asked.remove(what).and_then(|index| self.list.get_mut(index)) else { return };
+        let waited = asked.at.zip(answer.at).map(|(from, to)| to.since(from));
+        let Some(mut marker) = answer.marker.take() else { return };
+        if let Fact::Approval { waited_ms, .. } = &mut marker.fact {
+            *waited_ms = waited;
+        }
+        marker.at = asked.at;
+        self.answers.insert(asked.place.record, answer.place.record);
+        asked.duration_ms = waited;
+        asked.marker = Some(marker);
+        answer.folded = true;
     }
 
     /// Appends a record that could not be read.
@@ -155,7 +187,7 @@ fn event(number: u32, block: u16, entry: &Entry<'_>, record_bytes: u32) -> Event
         kind,
         node: NodeId::Number(number.into()),
         at,
-        duration_ms: entry.duration_ms.0.filter(|ms| ms.is_finite()).map(|ms| ms.round() as i64),
+        duration_ms: entry.took_ms().map(|ms| ms.round() as i64),
         place,
         label: label(entry),
         text_bytes: text_bytes(entry, record_bytes),

@@ -63,7 +63,7 @@ fn most(sample: &Sample, rule: fn(&Value) -> u32) -> u32 {
 }
 
 fn is_journal(sample: &Sample) -> u32 {
-    if is_legacy(sample) > 0 { 0 } else { by_key(sample, &[], || recognise::journal(sample)) }
+    by_key(sample, &[], || recognise::journal(sample))
 }
 
 fn is_observations(sample: &Sample) -> u32 {
@@ -71,12 +71,8 @@ fn is_observations(sample: &Sample) -> u32 {
     by_key(sample, &[], || if fits { most(sample, recognise::observation) } else { 0 })
 }
 
-/// The first line of an old log names its dispatch and has nothing of the envelope that came with 7.0.
 fn is_legacy(sample: &Sample) -> u32 {
-    let Some(first) = sample.records.first().filter(|_| sample.shape == Shape::Lines) else { return 0 };
-    let has = |key: &str| first.get(key).is_some();
-    let is_start = text(first, "kind") == "dispatch-start" && !text(first, "at").is_empty();
-    if is_start && !has("source") && !has("seq") && !has("scope") { 6 } else { 0 }
+    by_key(sample, &[], || recognise::legacy(sample))
 }
 
 fn is_storage(sample: &Sample) -> u32 {

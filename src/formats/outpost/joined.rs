@@ -16,7 +16,7 @@ use super::values::text;
 use crate::formats::detect::Sample;
 use crate::formats::source::Part;
 use crate::formats::{Body, Cut, Fork, Listed, Origin, Recording, Refusal, ReplayTurn, Revert};
-use crate::model::{Decision, Event, EventKind, Fact, FormatName, Marker, Place, Session, Timestamp};
+use crate::model::{Decision, Event, EventKind, Fact, FormatName, Place, Session, Timestamp};
 use crate::store::{ReadError, SourceFile, Watch};
 
 /// Events of a log that are looked at for its execution and its tasks.
@@ -191,12 +191,10 @@ impl Join<'_> {
                 continue;
             };
             let place = self.place(event);
-            let mut is_told = false;
-            let mut is_there = false;
-            for own in self.session.events.iter_mut().filter(|own| textless_gate(own) == Some(tool)) {
-                is_there = true;
-                is_told |= say_more(own, event, place) == *decision;
-            }
+            // The log may tell the same gate more than once; it is one decision, said at the last of these.
+            let own = self.session.events.iter_mut().rev().find(|own| textless_gate(own) == Some(tool));
+            let is_there = own.is_some();
+            let is_told = own.is_some_and(|own| say_more(own, event, *decision, place));
             if !is_told && (is_there || !has_gates) {
                 self.add(event);
             }
@@ -234,28 +232,20 @@ impl Join<'_> {
     }
 }
 
-/// Puts into the event of a gate what the checkpoint knows of it, and gives the decision that the event is about.
-fn say_more(own: &mut Event, event: &Event, place: Place) -> Decision {
-    let known = event.marker.as_ref().map(|marker| marker.fact.clone());
+/// Puts into the event of a gate what the checkpoint knows of it; false where the two say different things.
+fn say_more(own: &mut Event, event: &Event, known: Decision, place: Place) -> bool {
     let about = match own.marker.as_ref().map(|marker| &marker.fact) {
         Some(Fact::Approval { decision, .. }) => *decision,
         _ => Decision::Pending,
     };
-    let Some(Fact::Approval { tool, tool_call_id, decision, by, reason, waited_ms, asked }) = known else {
-        return about;
-    };
-    // A request stays one that waits; what came of it is said where it was decided.
-    let fact = if about == Decision::Pending {
-        Fact::Approval { tool, tool_call_id, decision: about, by: None, reason: None, waited_ms: None, asked }
-    } else if about == decision {
-        Fact::Approval { tool, tool_call_id, decision, by, reason, waited_ms, asked }
-    } else {
-        return about;
-    };
-    own.marker = Some(Box::new(Marker::recorded(fact, own.at)));
+    // A log that ends at the gate knows nothing of the decision yet.
+    if about != Decision::Pending && about != known {
+        return false;
+    }
+    own.marker.clone_from(&event.marker);
     own.place = place;
     own.text_bytes = event.text_bytes;
-    about
+    true
 }
 
 /// Puts events into the steps whose turns they fall in, each after the last event that is not later.

@@ -1,5 +1,6 @@
 //! A journal that was read: the session it makes, and where its entries are.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,15 +9,17 @@ use serde_json::Value;
 use super::cut;
 use super::entry::Entry;
 use super::kind::Kind;
+use super::note::Note;
 use super::question;
 use super::read::Reader;
+use super::shelf::{Form, Shelf};
 use super::tokens::Tokens;
 use super::turns::{Role, Turn, Turns};
 use crate::formats::labels::line;
-use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert, json, record};
+use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert, json};
 use crate::model::{
-    Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Outcome, Place, Problem,
-    ProblemKind, QuestionState, Session, Step, StepKind, Timestamp, TitleSource, Usage, summarise,
+    Agent, Capability, Event, EventKind, Fact, Locator, Marker, NodeId, Outcome, Place, Problem, ProblemKind,
+    QuestionState, Session, Step, StepKind, TitleSource, Usage, summarise,
 };
 use crate::store::{Framing, ReadError, SourceFile, Span, Watch};
 
@@ -30,10 +33,14 @@ const MAX_CHOICES: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub span: Span,
+    /// Its number in an array of its file, from 0.
+    pub index: u32,
     pub kind: Kind,
     pub role: Role,
     /// Outpost would refuse the journal because of it.
     pub refused: bool,
+    /// It tells of what lies around the session: no journal of its dispatch has it.
+    pub is_shared: bool,
 }
 
 impl Record {
@@ -43,32 +50,14 @@ impl Record {
     }
 }
 
-/// What a step needs of a turn beside what its derivation knows.
-#[derive(Clone, Debug, Default)]
-pub struct Note {
-    /// The start of the prompt.
-    pub head: String,
-    pub prompt_bytes: u32,
-    /// The start of all steering that resumed into it, and its bytes.
-    pub steered: String,
-    pub steered_bytes: u32,
-    pub at: Option<Timestamp>,
-    pub ended_at: Option<Timestamp>,
-    pub origin: Option<&'static str>,
-    pub model: Option<String>,
-    /// Index of its first event.
-    pub first_event: usize,
-    /// Its text mentions an interaction.
-    pub may_ask: bool,
-}
-
-/// A journal, with the file to read its texts from.
+/// A journal, with the place to read its texts from.
 pub struct Journal {
     pub session: Session,
-    pub files: Vec<Arc<SourceFile>>,
-    pub framing: Framing,
+    pub shelf: Shelf,
     pub records: Vec<Record>,
     pub turns: Turns,
+    /// Which record answered what another one asked a person.
+    pub answers: HashMap<u32, u32>,
 }
 
 impl Reader {
@@ -76,21 +65,25 @@ impl Reader {
     pub fn finish(mut self) -> Journal {
         self.check_turns();
         let session = self.session();
-        let mut journal = Journal {
-            session,
-            files: vec![self.file],
-            framing: self.framing,
-            records: self.records,
-            turns: self.turns,
-        };
+        let (shelf, records, turns, answers) = (self.shelf, self.records, self.turns, self.events.answers);
+        let mut journal = Journal { session, shelf, records, turns, answers };
         journal.session.steps = journal.steps(&self.notes, self.events.list.len());
         journal.session.events = self.events.list;
         journal.ask(&self.notes);
+        journal.join_questions();
+        if journal.is_workflow() {
+            journal.session.steps = journal.asked_steps();
+        }
         journal
     }
 
     fn check_turns(&mut self) {
-        let message = if self.turns.list().is_empty() {
+        let has_turns = !self.turns.list().is_empty();
+        let message = if self.shelf.form == Form::Nested && !has_turns {
+            "Outpost does not replay the events of a workflow: it goes on from the workflow's checkpoint"
+        } else if self.shelf.form == Form::Nested {
+            "Outpost does not replay observations as they are: a fork of them is a journal, which it does replay"
+        } else if !has_turns {
             "Outpost would refuse this journal: it contains no agent turns"
         } else if !self.turns.sourced {
             "Outpost would refuse this journal: its entries have no source, as before 7.0, so it finds no agent turns"
@@ -107,9 +100,10 @@ impl Reader {
     }
 
     fn session(&mut self) -> Session {
-        let path = self.file.path();
+        let path = &self.source;
         let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        let id = self.dispatch_id.take().or(self.conversation.take()).or_else(|| stem(path)).unwrap_or_default();
+        let named = self.dispatch_id.take().or(self.log.take()).or(self.conversation.take());
+        let id = named.or_else(|| stem(path)).unwrap_or_default();
         let sum = self.turns.list().iter().fold(Tokens::default(), |sum, turn| sum.plus(turn.usage()));
         let usage = match (sum.is_zero(), self.dispatch_usage) {
             (false, _) => sum.usage(),
@@ -117,12 +111,17 @@ impl Reader {
             (true, None) if self.turns.list().is_empty() => Usage::default(),
             (true, None) => sum.usage(),
         };
+        let prompt = self.notes.first().map(|note| summarise(&note.head)).filter(|title| !title.is_empty());
+        // A workflow has no turns of its own, so there is nothing to cut.
+        let can_cut = !self.turns.list().is_empty() || self.shelf.form == Form::Flat;
+        let mut capabilities = vec![Capability::Fork, Capability::Revert, Capability::Replay];
+        capabilities.retain(|capability| can_cut || *capability == Capability::Replay);
         Session {
             id,
-            title: self.notes.first().map(|note| summarise(&note.head)).filter(|title| !title.is_empty()),
+            title: prompt.or(self.title.take()),
             title_source: TitleSource::FirstPrompt,
-            format: FormatName::OutpostJournal,
-            source: path.to_owned(),
+            format: self.format,
+            source: path.clone(),
             agent: Agent { name: Some("Outpost".into()), version: None },
             model: self.notes.iter().rev().find_map(|note| note.model.clone()),
             cwd: self.cwd.take(),
@@ -137,7 +136,7 @@ impl Reader {
             steps: Vec::new(),
             events: Vec::new(),
             subagents: Vec::new(),
-            capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay],
+            capabilities,
             report: std::mem::take(&mut self.report),
         }
     }
@@ -264,6 +263,11 @@ impl Journal {
         Some((range.start + holder + 1, event))
     }
 
+    /// A log of observations without turns of its own.
+    fn is_workflow(&self) -> bool {
+        self.turns.list().is_empty() && self.shelf.form == Form::Nested
+    }
+
     /// The numbers and records of a turn's events and decisions, in order.
     pub fn members(&self, turn: &Turn) -> impl Iterator<Item = (u32, &Record)> {
         let start = turn.start as usize;
@@ -280,14 +284,11 @@ impl Journal {
     /// The text of an entry's record, read from the file now; empty for a number that there is not. Of a record that is
     /// no entry, and may be of any length, the start.
     pub fn text_of(&self, number: u32) -> Result<String, ReadError> {
-        let (Some(record), Some(file)) = (self.records.get(number as usize), self.files.first()) else {
-            return Ok(String::new());
-        };
-        if record.kind == Kind::Unreadable {
-            return record::start_text(file, record.span);
+        let Some(record) = self.records.get(number as usize) else { return Ok(String::new()) };
+        match record.kind {
+            Kind::Unreadable => self.shelf.start_text(number, record.span),
+            _ => self.shelf.text(number, record.span),
         }
-        let bytes = file.read_at(record.span.offset, record.span.len as usize)?;
-        Ok(json::readable(&bytes).text.into_owned())
     }
 
     /// Reads an entry again; an unreadable one is an empty entry.
@@ -314,11 +315,8 @@ impl Journal {
         turn.resumed_by.iter().map(|number| self.said(*number)).collect()
     }
 
-    fn span(&self, place: Place) -> Option<Span> {
-        if place.file != 0 {
-            return None;
-        }
-        self.records.get(place.record as usize).map(|record| record.span)
+    fn record(&self, place: Place) -> Option<&Record> {
+        self.records.get(place.record as usize).filter(|_| place.file == 0)
     }
 }
 
@@ -328,20 +326,16 @@ impl Recording for Journal {
     }
 
     fn files(&self) -> &[Arc<SourceFile>] {
-        &self.files
+        &self.shelf.files
     }
 
     fn origin(&self, place: Place) -> Option<Origin> {
-        let span = self.span(place)?;
-        let path = self.files.first()?.path().to_owned();
-        Some(Origin { path, locator: Locator::Index(place.record.into()), offset: Some(span.offset) })
+        let record = self.record(place)?;
+        self.shelf.origin(place.record, record.index, record.span)
     }
 
     fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
-        match (self.files.first(), self.span(place)) {
-            (Some(file), Some(span)) => record::raw(file, span),
-            _ => Ok(Vec::new()),
-        }
+        self.record(place).map_or(Ok(Vec::new()), |record| self.shelf.raw(place.record, record.span))
     }
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {
@@ -349,22 +343,29 @@ impl Recording for Journal {
     }
 
     fn resume_command(&self, _: &str, path: &Path) -> Option<String> {
+        if !self.turns.sourced {
+            // Outpost finds no turns in it.
+            return None;
+        }
         // A string of JSON is a string of TypeScript.
         let path = serde_json::to_string(&path.to_string_lossy()).ok()?;
         let read = format!("readFileSync({path}, \"utf8\")");
-        let journal = match self.framing {
-            Framing::Array { .. } => format!("JSON.parse({read})"),
-            Framing::Lines => format!("{read}.trim().split(\"\\n\").map((line) => JSON.parse(line))"),
+        let journal = match self.shelf.journal_file() {
+            None | Some((_, Framing::Array { .. })) => format!("JSON.parse({read})"),
+            Some((_, Framing::Lines)) => format!("{read}.trim().split(\"\\n\").map((line) => JSON.parse(line))"),
         };
         Some(format!("createReplayAgent({{ journal: {journal}, divergence: \"warn\" }})"))
     }
 
     fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
-        self.turn(step_number).map_or(Ok(String::new()), |turn| self.prompt_text(turn))
+        self.turn(step_number).map_or_else(|| Ok(self.asked_text(step_number)), |turn| self.prompt_text(turn))
     }
 
     fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
-        self.turn(step_number).map_or(Ok(()), |turn| self.replay_turn(step_number, turn, emit))
+        match self.turn(step_number) {
+            Some(turn) => self.replay_turn(step_number, turn, emit),
+            None => self.replay_asked(step_number, emit),
+        }
     }
 
     fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {

@@ -4,7 +4,8 @@ use serde::Deserialize;
 
 use super::entry::{Entry, Raw, object};
 use super::kind::Kind;
-use super::markers::{subject, workflow_label};
+use super::markers::subject;
+use super::workflow;
 use crate::formats::json;
 use crate::formats::labels::{LABEL_CHARS, MARKER_BYTES, line};
 use crate::formats::lenient::{List, Text};
@@ -115,7 +116,7 @@ pub fn label(entry: &Entry<'_>) -> Box<str> {
             Some(fault) => format!("dispatch failed: {}", fault.message.or_empty()),
             None => format!("dispatch {}", entry.status.or_empty()),
         }),
-        Kind::Workflow => said(&workflow_label(entry)),
+        Kind::Workflow => said(&workflow::of(entry).label()),
         Kind::Unknown => said(entry.kind.as_str().unwrap_or("entry without a kind")),
         kind => said(&note(kind, entry)),
     }

@@ -1,11 +1,9 @@
 //! What an operator looks for in a journal: the facts behind its markers.
 
-use serde::Deserialize;
-
-use super::entry::{Entry, Raw, object};
+use super::entry::Entry;
 use super::kind::Kind;
-use super::labels::{short, shorten};
-use crate::formats::lenient::Text;
+use super::labels::{label, short, shorten};
+use super::workflow;
 use crate::model::{Asked, Commit, Decision, EventKind, Fact, SubagentStatus};
 
 /// The kind of event that an entry is.
@@ -15,9 +13,9 @@ pub fn event_kind(entry: &Entry<'_>) -> EventKind {
         Kind::Reasoning => EventKind::Thinking,
         Kind::Tool => EventKind::Tool,
         Kind::ToolResult | Kind::ToolOutput => EventKind::ToolResult,
-        Kind::ToolDenied => EventKind::Approval,
+        Kind::ToolDenied | Kind::StopPrevented => EventKind::Approval,
         Kind::Steer => EventKind::Steering,
-        Kind::Quota => EventKind::Quota,
+        Kind::Quota | Kind::Stuck => EventKind::Quota,
         Kind::Stopped if stops_early(entry.reason.or_empty()) => EventKind::Interruption,
         Kind::Failure | Kind::ModelError => EventKind::Failure,
         Kind::ModelRetry => EventKind::Retry,
@@ -30,7 +28,7 @@ pub fn event_kind(entry: &Entry<'_>) -> EventKind {
         Kind::WorkspaceCommits => EventKind::Commits,
         Kind::DispatchFinished if entry.fault().is_some() => EventKind::Failure,
         Kind::DispatchFinished if entry.status.is("cancelled") => EventKind::Interruption,
-        Kind::Workflow if gate(entry).is_some() => EventKind::Approval,
+        Kind::Workflow => workflow::of(entry).event_kind(),
         Kind::Unknown => EventKind::Unknown,
         Kind::Unreadable => EventKind::Unreadable,
         _ => EventKind::Notice,
@@ -49,8 +47,20 @@ pub fn fact(entry: &Entry<'_>) -> Option<Fact> {
             waited_ms: None,
             asked: Asked::default(),
         },
+        // The agent wanted to stop, and a hook refused that.
+        Kind::StopPrevented => Fact::Approval {
+            tool: "stop".into(),
+            tool_call_id: None,
+            decision: Decision::Blocked,
+            by: Some("hook".into()),
+            reason: entry.message.map(|raw| short(Some(raw))),
+            waited_ms: None,
+            asked: Asked::default(),
+        },
         Kind::Steer => Fact::Steering { text: short(entry.text), mode: shorten(entry.mode.or_empty()) },
         Kind::Quota => Fact::Quota { message: short(entry.message), reset_at: entry.reset_time() },
+        // A limit too: how often the same thing may be done.
+        Kind::Stuck => Fact::Quota { message: label(entry).into(), reset_at: None },
         Kind::Stopped if stops_early(entry.reason.or_empty()) => {
             Fact::Interruption { message: entry.reason.or_empty().to_owned() }
         }
@@ -91,7 +101,7 @@ pub fn fact(entry: &Entry<'_>) -> Option<Fact> {
             Fact::Commits { commits: commits(entry), unavailable: entry.unavailable().as_deref().map(shorten) }
         }
         Kind::DispatchFinished => return dispatch(entry),
-        Kind::Workflow => return gate(entry),
+        Kind::Workflow => return workflow::of(entry).fact(),
         _ => return None,
     })
 }
@@ -126,45 +136,4 @@ fn commits(entry: &Entry<'_>) -> Vec<Commit> {
 /// The first line of a commit's message.
 pub fn subject(message: &str) -> String {
     shorten(message.trim_start().lines().next().unwrap_or_default().trim_end())
-}
-
-/// A workflow event that is of interest here: a gate that waits for a person, or that person's decision.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct WorkflowEvent<'a> {
-    #[serde(borrow, rename = "type")]
-    event: Text<'a>,
-    #[serde(borrow)]
-    key: Text<'a>,
-    #[serde(borrow)]
-    status: Text<'a>,
-}
-
-fn workflow(raw: Raw<'_>) -> Option<WorkflowEvent<'_>> {
-    object(raw)
-}
-
-fn gate(entry: &Entry<'_>) -> Option<Fact> {
-    let event = workflow(entry.event)?;
-    let decision = match (event.event.or_empty(), event.status.or_empty()) {
-        ("gate", _) => Decision::Pending,
-        ("decision", "rejected") => Decision::Denied,
-        ("decision", "done") => Decision::Granted,
-        _ => return None,
-    };
-    Some(Fact::Approval {
-        tool: shorten(event.key.or_empty()),
-        tool_call_id: None,
-        decision,
-        by: None,
-        reason: None,
-        waited_ms: None,
-        asked: Asked::default(),
-    })
-}
-
-/// What a workflow event's row says.
-pub fn workflow_label(entry: &Entry<'_>) -> String {
-    let event = workflow(entry.event).unwrap_or_default();
-    format!("workflow {} {} {}", event.event.or_empty(), event.key.or_empty(), event.status.or_empty())
 }

@@ -5,6 +5,7 @@
 //! header and stores no turns; they are derived from its entries by Outpost's replay rules ([`turns`]). Steps are these
 //! turns. Node ids are entry numbers, from 0.
 
+mod asked;
 mod base85;
 mod body;
 mod chain;
@@ -13,6 +14,7 @@ mod checkpoint;
 mod content;
 mod conversation;
 mod cut;
+mod delta;
 mod dropped;
 mod entry;
 mod events;
@@ -25,6 +27,8 @@ mod kind;
 mod labels;
 mod legacy;
 mod markers;
+mod nested;
+mod note;
 mod object;
 mod observations;
 mod paper;
@@ -35,12 +39,15 @@ mod recognise;
 mod recover;
 mod replay;
 mod run;
+mod select;
+mod shelf;
 mod storage;
 mod tokens;
 mod told;
 mod transcript;
 mod turns;
 mod values;
+mod workflow;
 
 use std::sync::Arc;
 

@@ -1,33 +1,50 @@
-//! Object files of the local transport: a header of 1024 bytes, the object's own bytes after it.
+//! Object files: what Outpost's local transport keeps below a folder `objects`.
+//!
+//! A file is a header of 1024 bytes, JSON padded with spaces, and the object's own bytes after it. The object of key
+//! `a/b` is the file `objects/a/b.object`. Nothing is read through a symbolic link, or by a key that could lead out of
+//! the folder.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::keys::is_key;
+use crate::formats::json;
 use crate::formats::lenient::{Count, Text};
 use crate::model::Timestamp;
 use crate::store::{ReadError, SourceFile, Span};
 
-/// Bytes of the header, spaces at its end included.
-pub const HEADER_BYTES: u64 = 1024;
-/// Outpost's own limit for the bytes of an object.
+pub const HEADER_BYTES: usize = 1024;
+/// Outpost writes and reads no larger body.
 pub const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
 
-/// An object file and what its header says.
-#[derive(Debug)]
-pub struct Object {
-    pub file: Arc<SourceFile>,
-    pub key: String,
-    pub revision: String,
-    /// Bytes that the header promises.
-    pub size: u64,
-    pub modified_at: Option<Timestamp>,
-    /// The bytes that are there.
-    pub body: Span,
-    pub problems: Vec<String>,
+/// Bytes and characters of a key.
+const MAX_KEY: usize = 512;
+const ENDING: &str = ".object";
+const FOLDER: &str = "objects";
+
+/// The folder that holds `objects`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objects {
+    root: PathBuf,
 }
 
+/// An object as its file gives it, whatever is wrong with it.
+#[derive(Debug)]
+pub struct Object {
+    pub file: SourceFile,
+    /// From its header; empty where there is none.
+    pub revision: String,
+    pub modified_at: Option<Timestamp>,
+    /// The body up to [`MAX_BODY_BYTES`], which begins at `body_at` in the file.
+    pub body: Vec<u8>,
+    pub body_at: u64,
+    /// What does not fit together, for the reading report.
+    pub flaws: Vec<String>,
+}
+
+/// The fields of a header; all of them are required.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Header<'a> {
@@ -40,35 +57,212 @@ struct Header<'a> {
     modified_at: Text<'a>,
 }
 
-/// Opens an object file and reads its header; a damaged one gives what it still says, and problems.
-pub fn read(path: &Path) -> Result<Object, ReadError> {
-    let file = Arc::new(SourceFile::open(path)?);
-    let head = file.read_at(0, usize::try_from(file.len().min(HEADER_BYTES)).unwrap_or(0))?;
-    let mut problems = Vec::new();
-    let header: Header = match serde_json::from_slice(&head) {
-        Ok(header) => header,
-        Err(_) => {
-            problems.push("the object's header cannot be read".to_owned());
-            Header::default()
+/// An object's file of which only the header was read.
+#[derive(Debug)]
+pub struct Stored {
+    pub file: Arc<SourceFile>,
+    pub key: String,
+    pub revision: String,
+    /// Bytes that the header promises; those that are there where it does not.
+    pub size: u64,
+    pub modified_at: Option<Timestamp>,
+    /// Where the body lies, up to [`MAX_BODY_BYTES`].
+    pub body: Span,
+    pub problems: Vec<String>,
+}
+
+impl Objects {
+    pub fn below(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// Where the object of a key is; an error for what is no key and for whatever leads through a symbolic link.
+    pub fn path(&self, key: &str) -> Result<PathBuf, ReadError> {
+        self.reach(key, &format!("{key}{ENDING}"))
+    }
+
+    /// The keys of the objects right below a key's folder, sorted; folders, links and unfinished writes are none.
+    pub fn keys_in(&self, folder: &str) -> Vec<String> {
+        let Ok(path) = self.reach(folder, folder) else { return Vec::new() };
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let mut keys: Vec<String> = entries
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter_map(|name| Some(format!("{folder}/{}", name.strip_suffix(ENDING)?)))
+            .filter(|key| is_key(key))
+            .collect();
+        keys.sort();
+        keys
+    }
+
+    fn reach(&self, key: &str, relative: &str) -> Result<PathBuf, ReadError> {
+        let mut path = self.root.clone();
+        let refuse = |reason: &str, path: PathBuf| ReadError::Open { reason: reason.to_owned(), path };
+        if !is_key(key) {
+            let shown: String = key.chars().take(MAX_KEY).collect();
+            return Err(refuse(&format!("is no key of an object: {shown:?}"), path.join(FOLDER)));
         }
-    };
-    let there = file.len().saturating_sub(HEADER_BYTES);
-    let size = header.size.0.unwrap_or(there);
-    if size != there {
-        problems.push(format!("the object's header says {size} bytes, but there are {there}"));
+        for segment in [FOLDER].into_iter().chain(relative.split('/')) {
+            path.push(segment);
+            if path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+                return Err(refuse("is a symbolic link; objects are not read through those", path));
+            }
+        }
+        Ok(path)
     }
-    let len = u32::try_from(there.min(MAX_BODY_BYTES)).unwrap_or(u32::MAX);
-    if there > MAX_BODY_BYTES {
-        problems
-            .push("the object is larger than 64 MiB, the most that Outpost stores; the rest is not read".to_owned());
+
+    pub fn open(&self, key: &str) -> Result<SourceFile, ReadError> {
+        SourceFile::open(&self.path(key)?)
     }
-    Ok(Object {
+
+    /// Reads an object whole.
+    pub fn read(&self, key: &str) -> Result<Object, ReadError> {
+        read(self.open(key)?, Some(key))
+    }
+}
+
+/// Reads the header of an object's file; a damaged one gives what it still says.
+pub fn look(path: &Path) -> Result<Stored, ReadError> {
+    let file = Arc::new(SourceFile::open(path)?);
+    let (head, there) = head(&file)?;
+    let text = json::readable(&head);
+    let mut problems = Vec::new();
+    let mut spare = String::new();
+    let header = header(&text.text, None, there, &mut spare, &mut problems).unwrap_or_default();
+    let offset = file.len() - there;
+    Ok(Stored {
         key: header.key.or_empty().to_owned(),
         revision: header.revision.or_empty().to_owned(),
-        size,
-        modified_at: Timestamp::parse(header.modified_at.or_empty()),
-        body: Span { offset: HEADER_BYTES.min(file.len()), len, line: 1 },
+        size: header.size.0.unwrap_or(there),
+        modified_at: header.time(),
+        body: Span { offset, len: u32::try_from(there.min(MAX_BODY_BYTES)).unwrap_or(u32::MAX), line: 1 },
         problems,
         file,
     })
+}
+
+/// Reads an object's file whole; `key` is the one that its place gives it, where that is known.
+pub fn read(file: SourceFile, key: Option<&str>) -> Result<Object, ReadError> {
+    let (head, there) = head(&file)?;
+    let body_at = file.len() - there;
+    let body = file.read_at(body_at, usize::try_from(there.min(MAX_BODY_BYTES)).unwrap_or(0))?;
+    let text = json::readable(&head);
+    let (mut flaws, mut spare) = (Vec::new(), String::new());
+    let header = header(&text.text, key, there, &mut spare, &mut flaws).unwrap_or_default();
+    let (revision, modified_at) = (header.revision.or_empty().to_owned(), header.time());
+    Ok(Object { file, revision, modified_at, body, body_at, flaws })
+}
+
+/// The header's bytes, and how many there are after them.
+fn head(file: &SourceFile) -> Result<(Vec<u8>, u64), ReadError> {
+    let mut head = vec![0; HEADER_BYTES];
+    let read = file.fill(0, &mut head)?;
+    head.truncate(read);
+    Ok((head, file.len().saturating_sub(HEADER_BYTES as u64)))
+}
+
+/// What a header says; whatever does not fit goes to `flaws`.
+fn header<'a>(
+    text: &'a str,
+    key: Option<&str>,
+    there: u64,
+    spare: &'a mut String,
+    flaws: &mut Vec<String>,
+) -> Option<Header<'a>> {
+    let header: Option<Header> = json::record(text.trim_end(), spare).ok().filter(|_| text.starts_with('{'));
+    match &header {
+        None => flaws.push("its header is no JSON".to_owned()),
+        Some(header) => header.check(key, there, flaws),
+    }
+    if there > MAX_BODY_BYTES {
+        flaws.push("it is larger than 64 MiB, which Outpost refuses; only the start is read".to_owned());
+    }
+    header
+}
+
+impl Header<'_> {
+    fn time(&self) -> Option<Timestamp> {
+        Timestamp::parse(self.modified_at.or_empty())
+    }
+
+    fn check(&self, key: Option<&str>, bytes: u64, flaws: &mut Vec<String>) {
+        if let Some(key) = key
+            && !self.key.is(key)
+        {
+            let says: String = self.key.or_empty().chars().take(MAX_KEY).collect();
+            flaws.push(format!("its header says that it is {says:?}"));
+        }
+        if self.size.0 != Some(bytes) {
+            let says = self.size.0.map_or_else(|| "no size".to_owned(), |size| format!("{size} bytes"));
+            flaws.push(format!("its header says {says}, there are {bytes}"));
+        }
+        if self.revision.or_empty().is_empty() {
+            flaws.push("its header has no revision".to_owned());
+        }
+        if self.time().is_none() {
+            flaws.push("its header has no time".to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Writes an object as the local transport does.
+    pub fn write(root: &Path, key: &str, revision: &str, body: &[u8]) -> PathBuf {
+        let header = format!(
+            r#"{{"key":"{key}","revision":"{revision}","size":{},"modifiedAt":"2026-02-03T10:00:00.000Z"}}"#,
+            body.len()
+        );
+        let mut bytes = format!("{header:<1024}").into_bytes();
+        bytes.extend_from_slice(body);
+        let path = root.join(format!("objects/{key}.object"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    #[test]
+    fn keys_lead_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let objects = Objects::below(folder.path());
+        assert!(objects.read("../a").unwrap_err().to_string().contains("no key"));
+    }
+
+    #[test]
+    fn a_header_is_compared_with_its_place_and_its_body() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), "logs/a/b", "r1", b"{}");
+        let objects = Objects::below(folder.path());
+        let object = objects.read("logs/a/b").unwrap();
+        assert_eq!((object.revision.as_str(), object.body.as_slice(), object.body_at), ("r1", &b"{}"[..], 1024));
+        assert_eq!((object.flaws, object.modified_at), (vec![], Timestamp::parse("2026-02-03T10:00:00.000Z")));
+
+        let copy = folder.path().join("objects/logs/a/c.object");
+        std::fs::copy(&path, &copy).unwrap();
+        assert_eq!(objects.read("logs/a/c").unwrap().flaws, [r#"its header says that it is "logs/a/b""#]);
+        std::fs::write(&copy, &std::fs::read(&path).unwrap()[..1025]).unwrap();
+        assert_eq!(objects.read("logs/a/c").unwrap().flaws[1], "its header says 2 bytes, there are 1");
+        std::fs::write(&copy, "no").unwrap();
+        let object = objects.read("logs/a/c").unwrap();
+        assert_eq!((object.flaws, object.body), (vec!["its header is no JSON".to_owned()], vec![]));
+        assert_eq!(objects.keys_in("logs/a"), ["logs/a/b", "logs/a/c"]);
+        assert!(objects.read("logs/a/d").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_read_through_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write(folder.path(), "logs/a/b", "r1", b"{}");
+        std::os::unix::fs::symlink(&path, folder.path().join("objects/logs/a/link.object")).unwrap();
+        std::os::unix::fs::symlink(path.parent().unwrap(), folder.path().join("objects/logs/l")).unwrap();
+        let objects = Objects::below(folder.path());
+        for key in ["logs/a/link", "logs/l/b"] {
+            assert!(objects.read(key).unwrap_err().to_string().contains("symbolic link"), "{key}");
+        }
+        assert_eq!(objects.keys_in("logs/a"), ["logs/a/b"]);
+        assert_eq!(objects.keys_in("logs/l"), [""; 0]);
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::object::{self, Object};
+use super::object::{self, Stored};
 use crate::formats::OpenError;
 use crate::formats::document::{self, Flaw};
 use crate::model::{Locator, Problem, ProblemKind, Report};
@@ -28,7 +28,7 @@ pub fn bare(path: &Path) -> Result<Paper, OpenError> {
 
 /// Reads the document that an object's body is.
 pub fn stored(path: &Path) -> Result<Paper, OpenError> {
-    let object = object::read(path)?;
+    let object = object::look(path)?;
     let read = document::parse(&body(&object)?);
     let mut paper = paper(object.file.clone(), object.body.offset, read)?;
     for problem in &object.problems {
@@ -38,7 +38,7 @@ pub fn stored(path: &Path) -> Result<Paper, OpenError> {
 }
 
 /// The bytes of an object.
-pub fn body(object: &Object) -> Result<Vec<u8>, ReadError> {
+pub fn body(object: &Stored) -> Result<Vec<u8>, ReadError> {
     object.file.read_at(object.body.offset, object.body.len as usize)
 }
 

@@ -1,20 +1,24 @@
 //! Recorded patches: which files a commit changes, and how, even though Outpost makes Git write every file as binary.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use similar::{ChangeTag, TextDiff};
 
-use super::base85::{MAX_BLOB_BYTES, apply_delta, decode, inflate};
+use super::base85::{MAX_BLOB_BYTES, decode, inflate};
+use super::delta::{self, Delta};
 
 /// The object id of the empty blob, for which Git writes no hunk.
 const EMPTY_BLOB: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 /// Contents kept to apply later deltas to.
-const MAX_BLOBS_BYTES: usize = 4 * MAX_BLOB_BYTES;
+const MAX_BLOBS_BYTES: usize = 8 * MAX_BLOB_BYTES;
+/// Contents unpacked for one text: a small patch can be packed so that it unfolds to gigabytes.
+const MAX_UNPACKED_BYTES: usize = 32 * MAX_BLOB_BYTES;
 /// Larger contents are not compared line by line.
 const MAX_DIFF_BYTES: usize = 1024 * 1024;
-/// A comparison that takes longer gives a coarser result.
+/// A comparison that takes longer gives a coarser result, and so does each one when all of them together took longer.
 const DIFF_TIME: Duration = Duration::from_millis(300);
+const ALL_DIFFS_TIME: Duration = Duration::from_secs(3);
 
 /// What a patch does to one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +37,10 @@ pub struct FilePatch {
     pub lines: Option<(usize, usize)>,
     /// The change as unified hunks.
     pub diff: Option<String>,
+    /// A content that is known is no text.
+    pub is_binary: bool,
+    /// The change has only the pieces that are not the same on both sides.
+    pub is_partial: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +55,8 @@ pub enum Change {
 pub struct Blobs {
     known: HashMap<String, Vec<u8>>,
     bytes: usize,
+    unpacked: usize,
+    compared: Duration,
 }
 
 impl Blobs {
@@ -57,8 +67,32 @@ impl Blobs {
         }
     }
 
+    fn unpack(&mut self, hunk: &Hunk<'_>) -> Option<Vec<u8>> {
+        if self.spend(hunk.bytes.min(MAX_BLOB_BYTES)) { inflate(&decode(&hunk.lines)?, hunk.bytes) } else { None }
+    }
+
+    /// Whether so many bytes more may be unpacked.
+    fn spend(&mut self, bytes: usize) -> bool {
+        self.unpacked = self.unpacked.saturating_add(bytes);
+        self.unpacked <= MAX_UNPACKED_BYTES
+    }
+
     fn get(&self, id: &str) -> Option<Vec<u8>> {
         if is_none(id) || id == EMPTY_BLOB { Some(Vec::new()) } else { self.known.get(id).cloned() }
+    }
+}
+
+fn is_text(content: &[u8]) -> bool {
+    !content.contains(&0) && std::str::from_utf8(content).is_ok()
+}
+
+/// What a file of this mode is, where it is no plain one.
+fn mode_word(mode: &str) -> Option<&'static str> {
+    match mode {
+        "100755" => Some("executable"),
+        "120000" => Some("symbolic link"),
+        "160000" => Some("submodule"),
+        _ => None,
     }
 }
 
@@ -90,6 +124,13 @@ pub fn read(patch: &str, blobs: &mut Blobs) -> Vec<FilePatch> {
             part.file
         })
         .collect()
+}
+
+/// Takes in the contents of a patch that later ones may build on.
+pub fn learn(patch: &str, blobs: &mut Blobs) {
+    for mut part in parts(patch) {
+        part.contents(blobs);
+    }
 }
 
 /// The files of a patch and what it does to them, without unpacking anything.
@@ -137,6 +178,8 @@ impl Part<'_> {
                 new_bytes: None,
                 lines: None,
                 diff: None,
+                is_binary: false,
+                is_partial: false,
             },
             hunks: Vec::new(),
             text: String::new(),
@@ -168,19 +211,27 @@ impl Part<'_> {
             self.count_text();
             return;
         }
+        let (old, new) = self.contents(blobs);
+        self.file.is_binary = [&old, &new].into_iter().flatten().any(|content| !is_text(content));
+        if let (Some(old), Some(new)) = (old, new) {
+            self.compare(&old, &new, blobs);
+        }
+    }
+
+    /// The contents before and after, as far as they are known.
+    fn contents(&mut self, blobs: &mut Blobs) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         if self.file.old_blob.is_empty() {
             // Only the mode changed.
-            return;
+            return (None, None);
         }
-        let data: Vec<Option<Vec<u8>>> =
-            self.hunks.iter().map(|hunk| decode(&hunk.lines).and_then(|packed| inflate(&packed, hunk.bytes))).collect();
+        let data: Vec<Option<Vec<u8>>> = self.hunks.iter().map(|hunk| blobs.unpack(hunk)).collect();
         let side = |index: usize, id: &str, other: Option<&Vec<u8>>| -> Option<Vec<u8>> {
             let known = || blobs.get(id);
             let (Some(hunk), Some(Some(data))) = (self.hunks.get(index), data.get(index)) else { return known() };
             if hunk.is_literal {
                 return Some(data.clone());
             }
-            known().or_else(|| apply_delta(other?, data))
+            known().or_else(|| Delta::parse(data)?.apply(other?))
         };
         // Forward hunk first: it gives the new content, the other the old. Either may need the other side.
         let mut old = side(1, &self.file.old_blob, None);
@@ -191,6 +242,10 @@ impl Part<'_> {
         for (hunk, bytes) in self.hunks.iter().zip([&mut self.file.new_bytes, &mut self.file.old_bytes]) {
             *bytes = hunk.is_literal.then_some(hunk.bytes);
         }
+        if old.is_none() && new.is_none() {
+            self.read_deltas(&data, blobs);
+        }
+        blobs.spend([&old, &new].into_iter().flatten().map(Vec::len).sum());
         if let Some(new) = &new {
             blobs.keep(&self.file.new_blob, new);
             self.file.new_bytes = Some(new.len());
@@ -199,17 +254,33 @@ impl Part<'_> {
             blobs.keep(&self.file.old_blob, old);
             self.file.old_bytes = Some(old.len());
         }
-        if let (Some(old), Some(new)) = (old, new) {
-            self.compare(&old, &new);
-        }
+        (old, new)
     }
 
-    fn compare(&mut self, old: &[u8], new: &[u8]) {
-        if old.len().max(new.len()) > MAX_DIFF_BYTES || old.contains(&0) || new.contains(&0) {
+    /// What two deltas tell though the content that they build on is not known.
+    fn read_deltas(&mut self, data: &[Option<Vec<u8>>], blobs: &mut Blobs) {
+        let mut deltas = self.hunks.iter().zip(data).map(|(hunk, data)| match data {
+            Some(data) if !hunk.is_literal => Delta::parse(data),
+            _ => None,
+        });
+        let (Some(Some(forward)), reverse) = (deltas.next(), deltas.next().flatten()) else { return };
+        (self.file.old_bytes, self.file.new_bytes) = (Some(forward.old_len), Some(forward.new_len));
+        let is_small = forward.old_len.max(forward.new_len) <= MAX_DIFF_BYTES;
+        let is_wanted = is_small && blobs.spend(forward.old_len + forward.new_len);
+        let pieces = reverse.filter(|_| is_wanted).and_then(|reverse| delta::pieces(&forward, &reverse));
+        self.file.diff = pieces.filter(|pieces| !pieces.is_empty());
+        self.file.is_partial = self.file.diff.is_some();
+    }
+
+    fn compare(&mut self, old: &[u8], new: &[u8], blobs: &mut Blobs) {
+        if old.len().max(new.len()) > MAX_DIFF_BYTES || self.file.is_binary {
             return;
         }
         let (Ok(old), Ok(new)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else { return };
-        let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(old, new);
+        let start = Instant::now();
+        let time = ALL_DIFFS_TIME.saturating_sub(blobs.compared).min(DIFF_TIME);
+        let diff = TextDiff::configure().timeout(time).diff_lines(old, new);
+        blobs.compared += start.elapsed();
         let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
         self.file.lines = Some((count(ChangeTag::Insert), count(ChangeTag::Delete)));
         self.file.diff = Some(diff.unified_diff().context_radius(3).to_string()).filter(|diff| !diff.is_empty());
@@ -241,12 +312,17 @@ impl FilePatch {
                 Change::Deleted => size(self.old_bytes),
                 Change::Modified => format!("{} → {}", size(self.old_bytes), size(self.new_bytes)),
             };
-            line.push_str(&format!(" ({sizes} bytes)"));
+            line.push_str(&format!(" ({}{sizes} bytes)", if self.is_binary { "binary, " } else { "" }));
         }
-        if let (Some(old), Some(new)) = (&self.old_mode, &self.new_mode)
-            && old != new
-        {
-            line.push_str(&format!(", mode {old} → {new}"));
+        match (&self.old_mode, &self.new_mode) {
+            (Some(old), Some(new)) if old != new => line.push_str(&format!(", mode {old} → {new}")),
+            (_, Some(mode)) | (Some(mode), None) => {
+                line.extend(mode_word(mode).map(|word| format!(", {word}")));
+            }
+            (None, None) => {}
+        }
+        if self.is_partial {
+            line.push_str("; … is what stayed, which is not recorded");
         }
         line
     }
@@ -296,65 +372,4 @@ fn unquote(quoted: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Made by Git with every file forced to binary form; `big.txt` has 300 lines of which one changes.
-    const LITERALS: &str = include_str!("../../../tests/fixtures/outpost/literal.patch");
-    const DELTA: &str = include_str!("../../../tests/fixtures/outpost/delta.patch");
-
-    #[test]
-    fn literals_give_both_contents() {
-        let files = read(LITERALS, &mut Blobs::default());
-        let seen: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.change, file.lines)).collect();
-        assert_eq!(seen, [("a.txt", Change::Added, Some((1, 0))), ("big.txt", Change::Added, Some((300, 0)))],);
-        assert_eq!(files[0].diff.as_deref(), Some("@@ -0,0 +1 @@\n+hello\n"));
-        assert_eq!(files[0].new_mode.as_deref(), Some("100644"));
-        assert_eq!((files[0].old_bytes, files[0].new_bytes), (Some(0), Some(6)));
-        assert_eq!(files[1].new_blob, "eab676fd6737208cee3567fc31e22b7813fe63aa");
-        assert_eq!(files[1].new_bytes, Some(4992));
-    }
-
-    #[test]
-    fn a_delta_needs_the_content_it_builds_on() {
-        let alone = read(DELTA, &mut Blobs::default());
-        let big = alone.iter().find(|file| file.path == "big.txt").unwrap();
-        assert_eq!((big.lines, big.new_bytes), (None, None));
-        assert_eq!(big.headline(), "changed big.txt (? → ? bytes)");
-
-        let mut blobs = Blobs::default();
-        read(LITERALS, &mut blobs);
-        let files = read(DELTA, &mut blobs);
-        let changed: Vec<_> = files.iter().map(FilePatch::headline).collect();
-        assert_eq!(
-            changed,
-            [
-                "changed a.txt (+1 −0)",
-                "changed big.txt (+1 −1)",
-                "deleted a.txt (+0 −2)",
-                "changed big.txt, mode 100644 → 100755",
-                "added sp ace é.txt (+1 −0)"
-            ]
-        );
-        assert!(files[1].diff.as_deref().unwrap().contains("-150 line of text\n+changed here\n"));
-    }
-
-    #[test]
-    fn the_list_needs_no_unpacking() {
-        assert_eq!(list(LITERALS), [("a.txt".to_owned(), Change::Added), ("big.txt".to_owned(), Change::Added)]);
-        assert_eq!(list(""), []);
-    }
-
-    #[test]
-    fn damaged_patches_give_what_is_left() {
-        for end in 0..LITERALS.len() {
-            if let Some(cut) = LITERALS.get(..end) {
-                read(cut, &mut Blobs::default());
-            }
-        }
-        let lying = LITERALS.replace("literal 6", "literal 4000000000");
-        assert_eq!(read(&lying, &mut Blobs::default())[0].lines, None);
-        let text = "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
-        assert_eq!(read(text, &mut Blobs::default())[0].lines, Some((1, 1)));
-    }
-}
+mod tests;

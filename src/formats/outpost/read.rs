@@ -1,46 +1,85 @@
 //! Reading a journal in one pass: every record counted once, every entry given to the turns and the events.
 
+use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::check;
 use super::entry::Entry;
 use super::events::Events;
-use super::journal::{Journal, Note, Record};
+use super::journal::{Journal, Record};
 use super::kind::Kind;
 use super::labels::shorten;
 use super::markers::event_kind;
+use super::nested;
+use super::note::Note;
 use super::recover;
+use super::select::{Belongs, Select};
+use super::shelf::{Form, Shelf};
 use super::tokens::Tokens;
 use super::turns::{Role, Turns};
 use crate::formats::{Observer, json};
-use crate::model::{EventKind, Locator, Problem, ProblemKind, Report, Timestamp};
+use crate::model::{EventKind, FormatName, Locator, Problem, ProblemKind, Report, Timestamp};
 use crate::store::{Found, Framing, ReadError, SourceFile, Span, scan};
 
 /// Bytes read after which a partial recording is given.
 const PARTIAL_AFTER_BYTES: [u64; 4] = [1 << 20, 4 << 20, 16 << 20, 64 << 20];
-/// UTF-16 units of a prompt that its summary is made from.
-const PROMPT_HEAD: usize = 400;
 
 /// Reads a whole journal.
 pub fn read(file: Arc<SourceFile>, framing: Framing, observer: &dyn Observer) -> Result<Journal, ReadError> {
-    let mut reader = Reader::new(Arc::clone(&file), framing);
-    let mut partials = PARTIAL_AFTER_BYTES.iter().peekable();
+    let source = file.path().to_owned();
+    let shelf = Shelf::file(file, framing, Form::Flat);
+    Ok(read_file(Reader::new(shelf, source, FormatName::OutpostJournal), observer)?.finish())
+}
+
+/// Reads all entries of the reader's one file.
+pub fn read_file(mut reader: Reader, observer: &dyn Observer) -> Result<Reader, ReadError> {
+    let Some((file, framing)) = reader.shelf.files.first().cloned().zip(reader.shelf.framing()) else {
+        return Ok(reader);
+    };
+    let mut partials = Partials::default();
     scan(&file, framing, observer.watch(), &mut |found| {
         let end = found.span.offset.saturating_add(found.span.len.into());
         reader.take(found);
-        if partials.next_if(|after| end >= **after).is_some() && observer.wants_partial() {
-            observer.partial(Arc::new(reader.clone().finish()));
-        }
+        partials.reach(end, &reader, observer);
     })?;
     reader.check_end();
-    Ok(reader.finish())
+    Ok(reader)
+}
+
+/// Gives what was read so far after a few sizes.
+#[derive(Default)]
+pub struct Partials {
+    given: usize,
+}
+
+impl Partials {
+    /// So many bytes were read.
+    pub fn reach(&mut self, bytes: u64, reader: &Reader, observer: &dyn Observer) {
+        if PARTIAL_AFTER_BYTES.get(self.given).is_some_and(|after| bytes >= *after) {
+            self.given += 1;
+            if observer.wants_partial() {
+                observer.partial(Arc::new(reader.clone().finish()));
+            }
+        }
+    }
 }
 
 /// What was read so far.
 #[derive(Clone)]
 pub struct Reader {
-    pub file: Arc<SourceFile>,
-    pub framing: Framing,
+    pub shelf: Shelf,
+    /// What the session is called by: its file, or the folder that its objects are below.
+    pub source: PathBuf,
+    pub format: FormatName,
+    /// Which of the observations are read; all entries where nothing is to be chosen.
+    pub select: Option<Select>,
+    /// Entries that were passed over because they are another session's.
+    pub passed: u32,
+    /// What the session is called when it has no prompt.
+    pub title: Option<String>,
+    /// Its id where no entry names its dispatch.
+    pub log: Option<String>,
     pub records: Vec<Record>,
     pub turns: Turns,
     pub events: Events,
@@ -58,10 +97,15 @@ pub struct Reader {
 }
 
 impl Reader {
-    fn new(file: Arc<SourceFile>, framing: Framing) -> Self {
+    pub fn new(shelf: Shelf, source: PathBuf, format: FormatName) -> Self {
         Self {
-            file,
-            framing,
+            shelf,
+            source,
+            format,
+            select: None,
+            passed: 0,
+            title: None,
+            log: None,
             records: Vec::new(),
             turns: Turns::default(),
             events: Events::default(),
@@ -79,6 +123,11 @@ impl Reader {
 
     fn number(&self) -> u32 {
         u32::try_from(self.records.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The number of the record that comes next in an array of its file.
+    fn index(&self) -> u32 {
+        self.number().saturating_add(self.passed)
     }
 
     /// Takes a record as the scan found it: an entry, more than one, or none.
@@ -103,9 +152,9 @@ impl Reader {
             return;
         }
         let Err(reason) = self.entry(span, text) else { return };
-        let parts = match self.framing {
-            Framing::Lines => json::split_line(text),
-            Framing::Array { .. } => recover::parts(text),
+        let parts = match self.shelf.framing() {
+            Some(Framing::Array { .. }) => recover::parts(text),
+            _ => json::split_line(text),
         };
         if parts.len() <= 1 {
             self.unreadable(span, fate(found.terminated), &reason);
@@ -123,33 +172,49 @@ impl Reader {
 
     /// Whether a record of an array lies after the `]`: an element has a `,` or a `]` after it.
     fn follows_the_array(&self, found: Found<'_>) -> bool {
-        if self.framing == Framing::Lines || !found.terminated {
+        let Some(file) = self.shelf.files.first() else { return false };
+        if self.shelf.framing() == Some(Framing::Lines) || !found.terminated {
             return false;
         }
         let end = found.span.offset.saturating_add(found.span.len.into());
         let mut after = [0; 64];
-        if self.file.len().saturating_sub(end) > after.len() as u64 {
+        if file.len().saturating_sub(end) > after.len() as u64 {
             return false;
         }
-        let read = self.file.fill(end, &mut after).unwrap_or(after.len());
+        let read = file.fill(end, &mut after).unwrap_or(after.len());
         after.get(..read).unwrap_or_default().trim_ascii().is_empty()
+    }
+
+    /// Takes the record of an object of its own.
+    pub fn take_object(&mut self, span: Span, text: &str) {
+        if let Err(reason) = self.entry(span, text) {
+            self.unreadable(span, ProblemKind::Unreadable, &reason);
+        }
     }
 
     /// Takes an entry; the reason when the text is none.
     fn entry(&mut self, span: Span, text: &str) -> Result<(), String> {
         if !text.starts_with('{') {
             return Err(match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-                Ok(_) => "entry is not an object".into(),
+                Ok(_) => "entry is not an object, which Outpost would refuse".into(),
                 Err(error) => error.to_string(),
             });
         }
+        let flat = match self.shelf.form {
+            Form::Flat => Cow::Borrowed(text),
+            Form::Nested => nested::flatten(text)?,
+        };
         let mut spare = String::new();
-        let entry: Entry = json::record(text, &mut spare).map_err(|error| error.to_string())?;
-        self.accept(span, &entry);
+        let entry: Entry = json::record(&flat, &mut spare).map_err(|error| error.to_string())?;
+        match self.select.as_ref().map_or(Belongs::Own, |select| select.belongs(&entry)) {
+            Belongs::Not => self.passed = self.passed.saturating_add(1),
+            belongs => self.accept(span, &entry, belongs == Belongs::Shared),
+        }
         Ok(())
     }
 
-    fn accept(&mut self, span: Span, entry: &Entry<'_>) {
+    /// `is_shared`: it tells of what lies around the session, and is no part of its turns.
+    fn accept(&mut self, span: Span, entry: &Entry<'_>, is_shared: bool) {
         let number = self.number();
         let kind = entry.kind();
         if kind == Kind::Unknown {
@@ -159,21 +224,27 @@ impl Reader {
         } else {
             self.report.records.count_read();
         }
-        self.note_session(entry);
+        if !is_shared {
+            self.note_session(entry);
+        }
         let was_open = self.turns.list().len().checked_sub(1).filter(|_| self.turns.is_open());
-        let role = self.turns.take(number, entry);
+        let role = if is_shared { Role::Outside } else { self.turns.take(number, entry) };
         if let Some(index) = was_open
             && self.turns.list().get(index).is_some_and(|turn| turn.end == Some(number))
             && let Some(note) = self.notes.get_mut(index)
         {
             note.ended_at = entry.time();
         }
-        let refusal = check::refusal(entry, role);
+        let refusal = if is_shared { None } else { check::refusal(entry, role) };
         let refused = refusal.is_some();
         if let Some(reason) = refusal {
+            // Outpost counts entries, whatever they are kept in.
+            let is_counted =
+                self.shelf.form == Form::Flat && !matches!(self.shelf.framing(), Some(Framing::Array { .. }));
+            let reason = if is_counted { format!("{reason} (entry {number})") } else { reason };
             self.problem(span, ProblemKind::Refused, reason);
         }
-        self.records.push(Record { span, kind, role, refused });
+        self.records.push(Record { span, index: self.index(), kind, role, refused, is_shared });
         self.tell(number, role, entry, span.len);
     }
 
@@ -264,35 +335,40 @@ impl Reader {
     }
 
     /// Counts and shows a record that is no entry.
-    fn unreadable(&mut self, span: Span, fate: ProblemKind, reason: &str) {
+    pub fn unreadable(&mut self, span: Span, fate: ProblemKind, reason: &str) {
         let number = self.number();
         self.report.records.count(fate);
         self.problem(span, fate, reason.to_owned());
-        self.records.push(Record { span, kind: Kind::Unreadable, role: Role::Outside, refused: false });
+        let (index, kind, role) = (self.index(), Kind::Unreadable, Role::Outside);
+        self.records.push(Record { span, index, kind, role, refused: false, is_shared: false });
         self.events.push_unreadable(number, reason, span.len);
     }
 
-    fn problem(&mut self, span: Span, kind: ProblemKind, message: String) {
-        let locator = match self.framing {
-            Framing::Lines => Locator::Line(span.line.into()),
-            Framing::Array { .. } => Locator::Index(self.number().into()),
+    pub fn problem(&mut self, span: Span, kind: ProblemKind, message: String) {
+        let locator = match (self.shelf.key(self.number()), self.shelf.framing()) {
+            (Some(key), _) => Locator::Key(key.to_owned()),
+            (None, Some(Framing::Lines)) => Locator::Line(span.line.into()),
+            (None, _) => Locator::Index(self.index().into()),
         };
         self.report.push(Problem { locator, offset: Some(span.offset), kind, message, file: None });
     }
 
     /// Says when the end of the file is not the end of its array.
     fn check_end(&mut self) {
-        let Framing::Array { start } = self.framing else { return };
+        if self.passed > 0 {
+            return;
+        }
+        let Some((file, Framing::Array { start })) = self.shelf.files.first().zip(self.shelf.framing()) else { return };
         let end = self.records.last().map_or(start + 1, Record::end);
         let mut tail = [0; 64];
-        let read = self.file.fill(end, &mut tail).unwrap_or(0);
+        let read = file.fill(end, &mut tail).unwrap_or(0);
         let is_torn = self.report.problems.last().is_some_and(|problem| problem.kind == ProblemKind::Torn);
         let follows = tail.get(..read).unwrap_or_default().trim_ascii_start();
         let follows = follows.strip_prefix(b",").unwrap_or(follows).trim_ascii_start();
         if !follows.starts_with(b"]") && read < tail.len() && !is_torn && self.last_is_entry() {
             self.report.notice(Problem {
-                locator: Locator::Index(self.number().into()),
-                offset: Some(self.file.len()),
+                locator: Locator::Index(self.index().into()),
+                offset: Some(file.len()),
                 kind: ProblemKind::Structure,
                 message: "the array is not closed: it was cut off, or is still being written".into(),
                 file: None,
@@ -316,31 +392,5 @@ fn is_shown_outside(entry: &Entry<'_>) -> bool {
         Kind::Operation => entry.status.is("failed"),
         Kind::Warning | Kind::Workflow | Kind::Candidate | Kind::Queue => true,
         _ => event_kind(entry) != EventKind::Notice,
-    }
-}
-
-impl Note {
-    /// Takes a prompt's text: the first one, one that replaces it, or a further instruction of a resuming steer.
-    fn prompted(&mut self, entry: &Entry<'_>) {
-        let mut head = entry.text.and_then(|raw| json::string_start(raw, PROMPT_HEAD)).unwrap_or_default();
-        // A prompt may begin with more white space than a summary's worth of text.
-        if head.trim().is_empty()
-            && let Some(whole) = entry.text.and_then(json::string)
-        {
-            head = whole.trim_start().chars().take(PROMPT_HEAD).collect();
-        }
-        let bytes = entry.text.map_or(0, json::string_bytes);
-        if entry.kind() != Kind::Steer {
-            self.head = head;
-            self.prompt_bytes = bytes;
-            return;
-        }
-        if self.steered.len() < PROMPT_HEAD {
-            self.steered.push_str(&head);
-            self.steered.push_str("\n\n");
-        }
-        self.steered_bytes = self.steered_bytes.saturating_add(bytes);
-        self.head.clone_from(&self.steered);
-        self.prompt_bytes = self.steered_bytes;
     }
 }

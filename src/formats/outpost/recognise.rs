@@ -14,25 +14,37 @@ pub fn first_prompt(sample: &Sample) -> Option<String> {
 }
 
 /// 10 points for an entry with the envelope of 7.0 and later, 6 for one whose kind and source are known, 4 for a known
-/// kind with a time, as older releases wrote them.
+/// kind with a time in an array. On lines, those are older logs.
 pub fn journal(sample: &Sample) -> u32 {
-    if !matches!(sample.shape, Shape::Array { .. } | Shape::Lines) {
-        return 0;
-    }
-    sample.records.iter().map(entry).max().unwrap_or(0)
+    let sourceless = match sample.shape {
+        Shape::Array { .. } => 4,
+        Shape::Lines => 0,
+        _ => return 0,
+    };
+    sample.records.iter().map(|record| entry(record, sourceless)).max().unwrap_or(0)
 }
 
-fn entry(record: &Value) -> u32 {
+fn entry(record: &Value, sourceless: u32) -> u32 {
     let Some(kind) = record.get("kind").and_then(Value::as_str) else { return 0 };
     let is_known = Kind::of(kind) != Kind::Unknown;
     let has_scope = record.get("scope").is_some_and(Value::is_object);
-    let has_time = record.get("at").is_some_and(Value::is_string);
     match record.get("source").and_then(Value::as_str) {
         Some(_) if record.get("seq").is_some_and(Value::is_u64) && (is_known || has_scope) => 10,
         Some(source) if is_known && is_source(source) => 6,
-        None if is_known && has_time => 4,
+        None if is_old_entry(record) => sourceless,
         _ => 0,
     }
+}
+
+/// 4 points for lines with a known kind and a time, none of which says who wrote it.
+pub fn legacy(sample: &Sample) -> u32 {
+    let has_source = sample.records.iter().any(|record| record.get("source").is_some());
+    if sample.shape == Shape::Lines && !has_source && sample.records.iter().any(is_old_entry) { 4 } else { 0 }
+}
+
+fn is_old_entry(record: &Value) -> bool {
+    let is_known = record.get("kind").and_then(Value::as_str).is_some_and(|kind| Kind::of(kind) != Kind::Unknown);
+    is_known && record.get("at").is_some_and(Value::is_string)
 }
 
 fn is_source(name: &str) -> bool {

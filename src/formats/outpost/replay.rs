@@ -52,7 +52,7 @@ impl Journal {
     }
 
     /// An entry without its envelope, keys in their order. One that is nested too deeply is given as text.
-    fn event(&self, number: u32) -> Result<Value, ReadError> {
+    pub fn event(&self, number: u32) -> Result<Value, ReadError> {
         let recorded = self.text_of(number)?;
         let mut spare = String::new();
         let mut event: Map<String, Value> = match text::record(&recorded, &mut spare) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::conversation::{self, Name, newest_manifest};
 use super::keys::{area, children, locate, objects_above, objects_of};
-use super::object::{self, Object};
+use super::object::{self, Stored};
 use super::paper;
 use super::values::{text, time};
 use super::{chain, checkpoint, joined, run, transcript};
@@ -63,7 +63,7 @@ pub fn open(part: &Part, key: &str, observer: &dyn Observer) -> Result<Arc<dyn R
 
 /// Opens an object file: what its key says that it belongs to, or the object alone where the rest is not there.
 pub fn open_object(path: &Path, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
-    let key = object::read(path)?.key;
+    let key = object::look(path)?.key;
     // A file that was named by a path of a few segments has the rest of the path above it.
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if let Some(objects) = objects_above(&whole, &key) {
@@ -75,6 +75,7 @@ pub fn open_object(path: &Path, observer: &dyn Observer) -> Result<Arc<dyn Recor
     match area(&key) {
         "checkpoints" => Ok(Arc::new(checkpoint::open_stored(path, path)?)),
         "runs" => Ok(Arc::new(run::open_alone(path)?)),
+        "logs" => chain::alone(path),
         "conversations" if key.contains("/files/") => Ok(Arc::new(conversation::open_alone(path, observer)?)),
         _ => {
             let reason = format!("the object {key} is one piece of a session, and the others are not beside it");
@@ -115,13 +116,13 @@ fn checkpoints_of(objects: &Path, execution: &str, opened: &Path) -> Vec<super::
     const MAX_JOINED: usize = 16;
     let names = children(objects, "checkpoints", MAX_LISTED).objects.into_iter();
     let paths = names.filter_map(|name| locate(objects, &format!("checkpoints/{name}")));
-    let is_its_own = |path: &PathBuf| object::read(path).is_ok_and(|object| execution_of(&object) == execution);
+    let is_its_own = |path: &PathBuf| object::look(path).is_ok_and(|object| execution_of(&object) == execution);
     let found = paths.filter(is_its_own).take(MAX_JOINED);
     found.filter_map(|path| checkpoint::open_stored(&path, opened).ok()).collect()
 }
 
 /// The execution that a stored checkpoint belongs to, by its first bytes.
-fn execution_of(object: &Object) -> String {
+fn execution_of(object: &Stored) -> String {
     let len = (object.body.len as u64).min(4096);
     let head = object.file.read_at(object.body.offset, usize::try_from(len).unwrap_or(0)).unwrap_or_default();
     let value = crate::formats::prefix::first_value(&head).value.unwrap_or_default();
@@ -165,7 +166,7 @@ impl Lister<'_> {
         }
         let summary = chain::summary(self.objects.parent()?, log);
         Some(Listed {
-            id: summary.id.or_else(|| Some(log.to_owned())),
+            id: Some(summary.id),
             title: summary.title,
             status: Some(summary.status).filter(|status| !status.is_empty()),
             started_at: summary.started_at,
@@ -176,7 +177,7 @@ impl Lister<'_> {
     }
 
     fn checkpoint(&self, key: &str) -> Option<Listed> {
-        let object = object::read(&locate(self.objects, key)?).ok()?;
+        let object = object::look(&locate(self.objects, key)?).ok()?;
         let document = small_document(&object);
         let checkpoint = document.as_ref().map(checkpoint::content);
         let id = checkpoint.map(|checkpoint| text(checkpoint, "executionId").to_owned()).filter(|id| !id.is_empty());
@@ -202,11 +203,11 @@ impl Lister<'_> {
                 ..listed
             });
         }
-        let manifest = object::read(&locate(self.objects, &newest_manifest(self.objects, key)?)?).ok()?;
+        let manifest = object::look(&locate(self.objects, &newest_manifest(self.objects, key)?)?).ok()?;
         let first = manifest
             .key
             .strip_suffix("manifest")
-            .and_then(|snapshot| object::read(&locate(self.objects, &format!("{snapshot}files/0/0"))?).ok());
+            .and_then(|snapshot| object::look(&locate(self.objects, &format!("{snapshot}files/0/0"))?).ok());
         let head = first.and_then(|object| {
             let len = (object.body.len as u64).min(MAX_TITLE_BYTES);
             object.file.read_at(object.body.offset, usize::try_from(len).unwrap_or(0)).ok()
@@ -217,7 +218,7 @@ impl Lister<'_> {
 
     fn run(&self, id: &str) -> Option<Listed> {
         let key = format!("runs/{id}");
-        let object = object::read(&locate(self.objects, &format!("{key}/index"))?).ok();
+        let object = object::look(&locate(self.objects, &format!("{key}/index"))?).ok();
         let snapshot = object.as_ref().and_then(small_document).unwrap_or_default();
         Some(Listed {
             id: Some(id.to_owned()),
@@ -232,7 +233,7 @@ impl Lister<'_> {
 }
 
 /// The document in an object's body; `None` where it is too large for a list, or no JSON.
-fn small_document(object: &Object) -> Option<Value> {
+fn small_document(object: &Stored) -> Option<Value> {
     if u64::from(object.body.len) > MAX_LISTED_BYTES {
         return None;
     }

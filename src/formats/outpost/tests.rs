@@ -1,5 +1,6 @@
 //! Outpost's files through the door that everybody uses: `formats::open`.
 
+mod chain;
 mod checkpoints;
 mod cuts;
 mod damaged;
@@ -7,6 +8,8 @@ mod detection;
 mod events;
 mod hostile;
 mod joins;
+mod legacy;
+mod observations;
 mod runs;
 mod samples;
 mod steps;

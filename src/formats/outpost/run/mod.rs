@@ -139,6 +139,6 @@ fn numbers(objects: &Path, id: &str) -> Vec<u64> {
 
 /// The document of a stored event; `None` where it cannot be read.
 fn value_of(path: &Path) -> Option<Value> {
-    let object = object::read(path).ok()?;
+    let object = object::look(path).ok()?;
     serde_json::from_slice(&paper::body(&object).ok()?).ok()
 }

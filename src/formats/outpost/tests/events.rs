@@ -137,7 +137,7 @@ fn kinds_and_markers() {
             EventKind::Fallback,
             EventKind::Compaction,
             EventKind::Subagent,
-            EventKind::Notice,
+            EventKind::Approval,
             EventKind::Unknown
         ]
     );
@@ -158,6 +158,15 @@ fn kinds_and_markers() {
             },
             Fact::Compaction { trigger: Some("summarise".into()), tokens_before: None, tokens_after: None },
             Fact::Subagent { id: "s".into(), name: Some("explorer".into()), status: SubagentStatus::Failed },
+            Fact::Approval {
+                tool: "stop".into(),
+                tool_call_id: None,
+                decision: Decision::Blocked,
+                by: Some("hook".into()),
+                reason: Some("tests fail".into()),
+                waited_ms: None,
+                asked: Asked::default(),
+            },
         ]
     );
     assert_eq!(opened.step(1).model.as_deref(), Some("model-c"));
@@ -287,12 +296,36 @@ fn what_lies_between_turns_is_kept_where_it_matters() {
         ]
     );
     assert_eq!(opened.own_events(1).len(), 0);
-    let decision = |index: usize| match fact(&session.events[index]) {
-        Fact::Approval { tool, decision, by, .. } => (tool, decision, by),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(decision(2), ("ship".to_owned(), Decision::Pending, None));
-    assert_eq!(decision(3), ("ship".to_owned(), Decision::Denied, None));
+    let Fact::Approval { tool, decision, by, waited_ms, .. } = fact(&session.events[2]) else { panic!("an approval") };
+    assert_eq!((tool.as_str(), decision, by, waited_ms), ("ship", Decision::Denied, None, Some(1000)));
+    assert!(session.events[3].folded && session.events[3].marker.is_none(), "one approval, not two");
+}
+
+#[test]
+fn limits_and_weak_fallbacks_are_marked() {
+    let opened = turn(json!([
+        { "kind": "stuck", "activity": "tool", "name": "Bash", "repeats": 5, "window": 8, "action": "warn" },
+        { "kind": "stopped", "reason": "stuck" },
+        { "kind": "stopped", "reason": "idle-timeout" },
+        { "kind": "stopped", "reason": "aborted" },
+        { "kind": "stopped", "reason": "oversized-event" },
+        { "kind": "model-route", "source": "harness", "model": { "name": "m" }, "reason": "unavailable" },
+        { "kind": "model-retry", "attempt": 1 }
+    ]));
+    let facts: Vec<_> = opened.own_events(1).into_iter().map(fact).collect();
+    let stopped = |message: &str| Fact::Interruption { message: message.into() };
+    assert_eq!(
+        facts[..5],
+        [
+            Fact::Quota { message: "repeats Bash 5 times: warn".into(), reset_at: None },
+            stopped("stuck"),
+            stopped("idle-timeout"),
+            stopped("aborted"),
+            stopped("oversized-event"),
+        ]
+    );
+    assert!(matches!(&facts[5], Fact::Fallback { trigger: Some(trigger), .. } if trigger == "unavailable"));
+    assert!(matches!(&facts[6], Fact::Retry { attempt: Some(1), .. }));
 }
 
 #[test]
@@ -320,4 +353,22 @@ fn commits_show_their_files() {
     ] {
         assert!(text.contains(part), "{part}\n---\n{text}");
     }
+}
+
+#[test]
+fn later_commits_build_on_what_earlier_ones_recorded() {
+    let (literal, delta) = (
+        include_str!("../../../../tests/fixtures/outpost/literal.patch"),
+        include_str!("../../../../tests/fixtures/outpost/delta.patch"),
+    );
+    let commits = |patch: &str| {
+        json!({ "kind": "workspace-commits", "source": "git", "baseline": { "commit": "c", "tree": "t" },
+                "commits": [{ "oid": "c1", "tree": "t", "message": "m", "patch": patch }] })
+    };
+    let opened = open(json!([{ "kind": "prompt", "text": "one" }, commits(literal), commits(delta)]));
+    let text = opened.recording.body(&opened.events(1)[1]).unwrap().text;
+    assert!(
+        text.contains("changed big.txt (+1 −1)\n") && text.contains("-150 line of text\n+changed here\n"),
+        "{text}"
+    );
 }

@@ -102,7 +102,7 @@ fn an_object_with_a_wrong_header_says_so() {
     bytes.truncate(bytes.len() - 1);
     let path = store.put_raw("checkpoints/0a.json", &bytes);
     let recording = formats::open(&path, &Patient).unwrap();
-    assert!(problems(recording.as_ref()).iter().any(|problem| problem.contains("the object's header says")));
+    assert!(problems(recording.as_ref()).iter().any(|problem| problem.contains("its header says")));
     assert_eq!(recording.session().steps.len(), 2);
 }
 

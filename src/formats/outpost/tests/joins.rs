@@ -109,19 +109,10 @@ fn the_textless_events_of_a_gate_are_filled_in() {
     for (events, expected) in [
         (
             vec![workflow("gate", "paused"), workflow("decision", "done")],
-            vec![
-                (Decision::Pending, None, prompt.clone()),
-                (Decision::Granted, Some("lead".to_owned()), prompt.clone()),
-            ],
+            vec![(Decision::Granted, Some("lead".to_owned()), prompt.clone())],
         ),
         // The log ends at the gate: the decision is the checkpoint's.
-        (
-            vec![workflow("gate", "paused")],
-            vec![
-                (Decision::Pending, None, prompt.clone()),
-                (Decision::Granted, Some("lead".to_owned()), prompt.clone()),
-            ],
-        ),
+        (vec![workflow("gate", "paused")], vec![(Decision::Granted, Some("lead".to_owned()), prompt.clone())]),
     ] {
         let log = write(folder.path(), "journal.json", &journal(EXECUTION, &events));
         let paths = vec![log, state.clone()];

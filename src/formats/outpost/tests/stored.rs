@@ -189,8 +189,10 @@ fn an_object_that_lies_alone_is_opened_by_itself() {
     let event = json!({ "seq": 1, "at": "2026-02-03T10:00:00.000Z", "source": "agent", "scope": {},
         "event": { "kind": "prompt", "text": "Hi" } });
     assert_eq!(steps(alone("c.object", "runs/r/events/1", &event.to_string()).unwrap().as_ref()), 1);
-    for key in [&format!("{SNAPSHOT}/manifest"), "logs/a/b"] {
-        let error = alone("d.object", key, "{}").err().unwrap().to_string();
-        assert!(error.contains("is one piece of a session"), "{error}");
-    }
+    let entry = json!({ "previous": null, "event": { "kind": "prompt", "text": "Hi", "source": "agent" } });
+    let entry = alone("d.object", "logs/a/b", &entry.to_string()).unwrap();
+    assert_eq!(steps(entry.as_ref()), 1);
+    assert!(problems(entry.as_ref()).iter().any(|problem| problem.contains("one entry of a journal")));
+    let error = alone("e.object", &format!("{SNAPSHOT}/manifest"), "{}").err().unwrap().to_string();
+    assert!(error.contains("is one piece of a session"), "{error}");
 }
