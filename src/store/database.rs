@@ -27,6 +27,8 @@ const PAUSE: Duration = Duration::from_millis(40);
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 /// No value of a row is longer, in bytes.
 const MAX_VALUE_BYTES: i32 = 512 * 1024 * 1024;
+/// Tables whose names are looked at.
+const MAX_TABLES: u32 = 1000;
 /// Every database begins with a header of so many bytes.
 const HEADER_BYTES: usize = 100;
 const LOG_HEADER_BYTES: usize = 32;
@@ -127,6 +129,16 @@ impl Database {
             }
         }
         Err(self.refuse("the database is being written all the time; try again in a moment"))
+    }
+
+    /// The names of its tables.
+    pub fn tables(&self) -> Result<Vec<String>, ReadError> {
+        self.read(|connection| {
+            let query = format!("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT {MAX_TABLES}");
+            let mut names = connection.prepare(&query)?;
+            let names = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+            Ok(names)
+        })
     }
 
     /// What a person should know about the files: a log that is missing, or that is of another database.
