@@ -30,10 +30,21 @@ pub(super) fn left(forest: &Forest, chain: &[u32], agents: &[Found]) -> Vec<Bran
     let on_chain: HashSet<u32> = chain.iter().copied().collect();
     let ids: HashMap<&str, u32> =
         chain.iter().filter_map(|number| Some((forest.node(*number)?.message_id()?, *number))).collect();
-    let explained = explained(forest, &on_chain, agents);
+    // Where the kept copy of an answer cannot be read, the other one still is no branch.
+    let unread: HashSet<i64> = (chain.iter().filter_map(|number| forest.node(*number)))
+        .filter(|node| node.message.is_none())
+        .filter_map(|node| node.parent)
+        .collect();
+    let children = children(forest);
+    let is_copy = |number: u32, node: &Node| {
+        let is_beside = node.parent.is_some_and(|parent| unread.contains(&parent));
+        is_beside && node.role() == Role::Assistant && !children.contains_key(&number)
+    };
+    let explained = explained(forest, &on_chain, agents, &children);
     let is_left = |number: u32, node: &Node| {
         matches!(node.role(), Role::User | Role::Assistant | Role::Tool)
             && !node.is_prefix
+            && !is_copy(number, node)
             && !on_chain.contains(&number)
             && !explained.contains(&number)
             && node.message_id().is_none_or(|id| !ids.contains_key(id))
@@ -63,7 +74,12 @@ pub(super) fn left(forest: &Forest, chain: &[u32], agents: &[Found]) -> Vec<Bran
 }
 
 /// Nodes that something else than a rewind explains.
-fn explained(forest: &Forest, on_chain: &HashSet<u32>, agents: &[Found]) -> HashSet<u32> {
+fn explained(
+    forest: &Forest,
+    on_chain: &HashSet<u32>,
+    agents: &[Found],
+    children: &HashMap<u32, Vec<u32>>,
+) -> HashSet<u32> {
     let mut explained = HashSet::new();
     let mut heads: Vec<u32> = agents.iter().filter_map(|agent| agent.head).collect();
     heads.extend((0..).zip(&forest.nodes).filter_map(|(number, node)| {
@@ -74,7 +90,6 @@ fn explained(forest: &Forest, on_chain: &HashSet<u32>, agents: &[Found]) -> Hash
     // The whole tree of a subagent, unless it grows from the conversation itself.
     let mut climbed = HashSet::new();
     let roots: Vec<u32> = heads.into_iter().filter_map(|head| root(forest, head, on_chain, &mut climbed)).collect();
-    let children = children(forest);
     let mut open = roots;
     while let Some(number) = open.pop() {
         if explained.insert(number) {

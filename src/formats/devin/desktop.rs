@@ -43,6 +43,26 @@ pub(super) struct Copy {
     session: Session,
 }
 
+/// Whether a copy is of the session with these prompts. Only its prompts are looked at.
+pub(super) fn is_of(path: &Path, prompts: &HashSet<String>) -> bool {
+    let find = |connection: &Connection| -> Result<bool, Fault> {
+        let query = format!(
+            "SELECT payload FROM messages WHERE kind = 'user_message' AND octet_length(payload) <= {MAX_MESSAGE_BYTES}"
+        );
+        let mut statement = connection.prepare(&query)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let message = text(row, 0)?.and_then(|payload| Message::parse(None, &payload));
+            let id = message.as_ref().and_then(|message| message.about("cognition.ai/clientMessageId"));
+            if id.is_some_and(|id| prompts.contains(id)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    Database::new(path).read(find).unwrap_or(false)
+}
+
 /// One line about a copy.
 pub(super) fn listed(path: &Path) -> Result<Listed, OpenError> {
     let info = Database::new(path).read(info)?;
@@ -160,12 +180,6 @@ impl Copy {
         }
         let files = std::iter::once(source).chain(log).collect();
         Ok(Self { database, files, positions: reading.positions, session })
-    }
-
-    /// Whether it is of the session with these prompts.
-    pub fn is_of(&self, prompts: &HashSet<String>) -> bool {
-        let mut ids = self.session.steps.iter().filter_map(|step| step.user_message_id.as_ref());
-        ids.any(|id| prompts.contains(&id.to_string()))
     }
 
     fn payload(&self, place: Place) -> Result<Option<(Option<String>, String)>, ReadError> {

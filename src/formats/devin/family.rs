@@ -3,7 +3,7 @@
 //! A session is in the command line's database; the desktop program keeps a copy of what it showed, and a list of where
 //! these copies are. What only a copy knows is added to the session of the database (see `joined`).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -97,32 +97,27 @@ fn list(parts: &[Part], observer: &dyn Observer) -> Result<Vec<Listed>, OpenErro
     }
 }
 
-/// The sessions of a database. Their messages are not touched, only counted.
+/// The sessions of a database. Their messages are not touched.
 fn in_database(path: &Path, parts: &Parts) -> Result<Vec<Listed>, OpenError> {
     let database = Database::new(path);
     let mut refusal = None;
-    let (sessions, counts) = database.read(|connection| -> Result<_, Fault> {
+    let (sessions, ids) = database.read(|connection| -> Result<_, Fault> {
         let layout = Layout::probe(connection)?;
         refusal = layout.refusal();
         if refusal.is_some() {
             return Ok(Default::default());
         }
-        Ok((layout.sessions(connection)?, layout.message_counts(connection)?))
+        Ok((layout.sessions(connection)?, layout.ids_of_messages(connection)?))
     })?;
     if let Some(reason) = refusal {
         return Err(OpenError::Empty { reason: reason.to_owned(), path: path.to_owned() });
     }
-    let messages: u64 = counts.iter().map(|(_, count)| *count).sum();
+    // Nothing of a large database is read for a list but what its rows tell of themselves.
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let share = |count: u64| (u128::from(bytes) * u128::from(count) / u128::from(messages.max(1))) as u64;
     let known: HashSet<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
-    let ghosts = counts.iter().filter(|(id, _)| !known.contains(id.as_str())).map(|(id, _)| SessionRow {
-        id: id.clone(),
-        is_ghost: true,
-        ..SessionRow::default()
-    });
+    let ghosts = ids.into_iter().filter(|id| !known.contains(id.as_str()));
+    let ghosts = ghosts.map(|id| SessionRow { id, is_ghost: true, ..SessionRow::default() });
     let ghosts: Vec<SessionRow> = ghosts.collect();
-    let counts: HashMap<&str, u64> = counts.iter().map(|(id, count)| (id.as_str(), *count)).collect();
     let listed = sessions.iter().chain(&ghosts).map(|session| {
         let reference = SessionRef { paths: parts.of_session(path), key: Some(session.id.clone()) };
         Listed {
@@ -136,7 +131,7 @@ fn in_database(path: &Path, parts: &Parts) -> Result<Vec<Listed>, OpenError> {
             ended_at: session.last_activity_at.or(session.created_at),
             status: session.is_ghost.then(|| "messages without a session".to_owned()),
             is_hidden: session.is_hidden,
-            bytes: share(counts.get(session.id.as_str()).copied().unwrap_or(0)),
+            bytes,
         }
     });
     Ok(listed.collect())
@@ -212,8 +207,8 @@ fn open_stored(
     for copy in &sorted.copies {
         observer.watch().step(0, 0)?;
         // A copy that cannot be read is no reason not to open the session.
-        if let Ok(copy) = Copy::read(copy, None, observer)
-            && copy.is_of(&prompts)
+        if desktop::is_of(copy, &prompts)
+            && let Ok(copy) = Copy::read(copy, None, observer)
         {
             copies.push(copy);
         }

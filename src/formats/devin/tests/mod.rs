@@ -2,6 +2,7 @@
 
 mod actions;
 mod build;
+mod damage;
 mod happenings;
 mod samples;
 mod shapes;
