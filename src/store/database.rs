@@ -20,9 +20,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::{Cancelled, ReadError};
 
 /// How often a database is read again that is written meanwhile.
-const ATTEMPTS: u32 = 6;
+const ATTEMPTS: u32 = 10;
 /// Before each further attempt, times its number.
-const PAUSE: Duration = Duration::from_millis(40);
+const PAUSE: Duration = Duration::from_millis(30);
 /// File times are at least this exact: one that is older than this is changed by every write from now on.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
 /// No value of a row is longer, in bytes.
@@ -141,11 +141,12 @@ impl Database {
         })
     }
 
-    /// What a person should know about the files: a log that is missing, or that is of another database.
-    pub fn notices(&self) -> Vec<String> {
+    /// What a person should know about the files: a log that is of another database, and one that is missing, unless the
+    /// database is where its program keeps it. There it is missing after each clean end.
+    pub fn notices(&self, is_at_home: bool) -> Vec<String> {
         let Ok(state) = self.state() else { return Vec::new() };
         let mut notices = Vec::new();
-        if state.is_logged() && state.log.is_none() {
+        if state.is_logged() && state.log.is_none() && !is_at_home {
             notices.push(
                 "there is no -wal file beside the database: if it was copied without it, the last turns may be missing"
                     .to_owned(),

@@ -175,7 +175,8 @@ impl Copy {
             let message = "the copy was cut by the desktop program: its oldest messages are missing".to_owned();
             session.report.notice(about_file(message));
         }
-        for notice in database.notices() {
+        let is_at_home = path.parent().is_some_and(|folder| folder.ends_with("User/acp-messages"));
+        for notice in database.notices(is_at_home) {
             session.report.notice(about_file(notice));
         }
         let files = std::iter::once(source).chain(log).collect();

@@ -158,7 +158,7 @@ impl<'a> Builder<'a, '_> {
         if self.compaction(node, message, place) {
             return;
         }
-        if &*message.label == INTERRUPTED {
+        if message.label.starts_with(INTERRUPTED) {
             let fact = Fact::Interruption { message: "the user stopped the answer".to_owned() };
             let marker = Marker::recorded(fact, node.at());
             return self.marked(node, place, EventKind::Interruption, &message.label, marker);

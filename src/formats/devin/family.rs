@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::desktop::{self, Copy};
+use super::joined::{self, Other};
 use super::pointers::{self, Pointer};
 use super::rows::{Layout, SessionRow};
+use super::steps;
 use super::stored;
-use super::{joined, steps};
 use crate::formats::{Family, Listed, Observer, OpenError, Part, Recording, SessionRef};
 use crate::model::FormatName;
 use crate::store::{Database, Fault};
@@ -203,15 +204,16 @@ fn open_stored(
         .filter_map(|anchor| stored.node_at(anchor.position))
         .map(steps::step_id)
         .collect();
-    let mut copies = Vec::new();
+    // Recordings of other kinds that tell of the same session join here too, with the facts that they add.
+    let mut others: Vec<Other> = Vec::new();
     for copy in &sorted.copies {
         observer.watch().step(0, 0)?;
         // A copy that cannot be read is no reason not to open the session.
         if desktop::is_of(copy, &prompts)
             && let Ok(copy) = Copy::read(copy, None, observer)
         {
-            copies.push(copy);
+            others.push((Arc::new(copy), Vec::new()));
         }
     }
-    Ok(joined::with_copies(Arc::new(stored), copies))
+    Ok(joined::join(Arc::new(stored), others))
 }

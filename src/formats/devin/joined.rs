@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::desktop::Copy;
 use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert};
 use crate::model::{Event, EventKind, Evidence, Fact, Marker, MarkerKind, Place, Session, StepKind, Timestamp};
 use crate::store::{ReadError, SourceFile, Watch};
@@ -25,6 +24,9 @@ pub struct Said {
     pub fact: Fact,
 }
 
+/// Another recording of a session, and the facts that it adds.
+pub type Other = (Arc<dyn Recording>, Vec<Said>);
+
 /// A session of the database, and recordings that add to it.
 struct Joined {
     base: Arc<dyn Recording>,
@@ -33,15 +35,9 @@ struct Joined {
     session: Session,
 }
 
-/// The session with what copies of the desktop program know of it.
-pub(super) fn with_copies(base: Arc<dyn Recording>, copies: Vec<Copy>) -> Arc<dyn Recording> {
-    let others = copies.into_iter().map(|copy| (Arc::new(copy) as Arc<dyn Recording>, Vec::new())).collect();
-    join(base, others)
-}
-
 /// Adds the facts of other recordings to a session, each as recorded: after the call that it is about, else in the turn of
 /// its prompt. What was only concluded about the same goes.
-pub(super) fn join(base: Arc<dyn Recording>, others: Vec<(Arc<dyn Recording>, Vec<Said>)>) -> Arc<dyn Recording> {
+pub fn join(base: Arc<dyn Recording>, others: Vec<Other>) -> Arc<dyn Recording> {
     if others.is_empty() {
         return base;
     }

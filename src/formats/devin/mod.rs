@@ -11,7 +11,7 @@ mod desktop;
 mod events;
 mod family;
 mod fork;
-mod joined;
+pub mod joined;
 mod lock;
 mod message;
 mod pointers;

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use super::calls::CallState;
 use super::chain::{Forest, Node};
 use super::message::{Recorded, RowMetadata, object};
-use super::tables::{Table, integer, text, time};
+use super::tables::{Table, integer, next, text, time};
 use crate::model::{Locator, Problem, ProblemKind, Report, Timestamp};
 use crate::store::{Fault, Watch};
 
@@ -92,7 +92,7 @@ impl Layout {
         let query = format!("SELECT {} FROM sessions WHERE id = ?1", self.session_columns());
         let mut statement = connection.prepare(&query)?;
         let mut rows = statement.query([id])?;
-        rows.next()?.map(session_row).transpose()
+        next(&mut rows)?.map(session_row).transpose()
     }
 
     /// The rows of all sessions.
@@ -100,7 +100,7 @@ impl Layout {
         let mut statement = connection.prepare(&format!("SELECT {} FROM sessions", self.session_columns()))?;
         let mut rows = statement.query([])?;
         let mut sessions = Vec::new();
-        while let Some(row) = rows.next()? {
+        while let Some(row) = next(&mut rows)? {
             sessions.push(session_row(row)?);
         }
         Ok(sessions)
@@ -127,7 +127,7 @@ impl Layout {
         let mut statement = connection.prepare("SELECT DISTINCT session_id FROM message_nodes")?;
         let mut rows = statement.query([])?;
         let mut ids = Vec::new();
-        while let Some(row) = rows.next()? {
+        while let Some(row) = next(&mut rows)? {
             ids.extend(text(row, 0)?);
         }
         Ok(ids)

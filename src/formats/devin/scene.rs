@@ -79,7 +79,7 @@ impl<'a> Scene<'a> {
         let Some(node) = self.node(position) else { return false };
         let Some(message) = &node.message else { return true };
         match message.role {
-            Role::System => &*message.label == INTERRUPTED,
+            Role::System => message.label.starts_with(INTERRUPTED),
             Role::User => is_prompt(message),
             Role::Assistant => node.summarized_from.is_none(),
             Role::Tool | Role::Other => true,

@@ -50,7 +50,8 @@ pub(super) fn open(path: &Path, id: &str, observer: &dyn Observer) -> Result<Sto
     if let Some(reason) = refusal {
         return Err(OpenError::Empty { reason: reason.to_owned(), path: path.to_owned() });
     }
-    for notice in database.notices() {
+    let is_at_home = path.with_file_name("session_locks").is_dir();
+    for notice in database.notices(is_at_home) {
         rows.report.notice(about_file(notice));
     }
     let mut assembled = assemble(path, &mut rows, Lock::of(path, id));

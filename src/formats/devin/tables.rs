@@ -1,7 +1,7 @@
 //! What a session database has: its real tables, their columns, and values of whatever type.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, ErrorCode, Row, Rows};
 
 use crate::model::Timestamp;
 use crate::store::Fault;
@@ -47,6 +47,14 @@ impl Table {
     pub fn select(&self, columns: &[&str]) -> String {
         let column = |column: &&str| if self.has(column) { (*column).to_owned() } else { "NULL".to_owned() };
         columns.iter().map(column).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The next row; none where the database is damaged there, so that the rows before can be used.
+pub(crate) fn next<'rows>(rows: &'rows mut Rows<'_>) -> Result<Option<&'rows Row<'rows>>, Fault> {
+    match rows.next() {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(None),
+        row => Ok(row?),
     }
 }
 

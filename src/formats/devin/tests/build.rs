@@ -33,6 +33,8 @@ impl Made {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let connection = Connection::open(folder.path().join("sessions.db")).unwrap();
+        // A test's database need not survive a power cut.
+        connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY").unwrap();
         connection.execute_batch(TABLES).unwrap();
         let made = Self { folder, connection };
         made.session("s", 1_793_000_000);

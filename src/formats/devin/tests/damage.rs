@@ -1,6 +1,7 @@
 //! Hostile and damaged databases: they open, or say why not, and never bring the program down.
 
 use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use proptest::prelude::*;
@@ -239,11 +240,12 @@ proptest! {
         changes in proptest::collection::vec((0.0_f64..1.0, any::<u8>()), 0..12),
         cut in prop_oneof![3 => Just(1.0_f64), 1 => 0.0_f64..1.0],
     ) {
-        let made = whole();
-        let path = made.path();
+        static WHOLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+            let made = whole();
+            std::fs::read(made.path()).unwrap()
+        });
         let folder = tempfile::tempdir().unwrap();
-        drop(made.connection);
-        let mut bytes = std::fs::read(&path).unwrap();
+        let mut bytes = WHOLE.clone();
         let len = bytes.len() as f64;
         for (at, byte) in changes {
             if let Some(old) = bytes.get_mut((at * len) as usize) {
