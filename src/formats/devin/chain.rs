@@ -16,6 +16,8 @@ pub(super) struct Node {
     /// The old head whose history this message sums up.
     pub summarized_from: Option<i64>,
     pub is_prefix: bool,
+    /// Tokens before it, where they are recorded.
+    pub tokens_before: Option<u64>,
     /// `None` when it cannot be read.
     pub message: Option<Message>,
 }

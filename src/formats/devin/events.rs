@@ -60,7 +60,7 @@ pub(super) fn build(scene: &Scene<'_>, setting: &Setting<'_>) -> Timeline {
         setting,
         broken,
         called,
-        triggers: triggers(scene),
+        layers: layers(scene),
         next: 0,
         model: None,
         is_after_prompt: true,
@@ -73,12 +73,20 @@ pub(super) fn build(scene: &Scene<'_>, setting: &Setting<'_>) -> Timeline {
     builder.timeline
 }
 
-fn triggers<'a>(scene: &Scene<'a>) -> HashMap<i64, &'a str> {
-    let nodes = scene.forest.nodes.iter();
-    nodes
-        .filter_map(|node| Some((node.summarized_from?, node.message.as_ref()?.summary_source.as_deref()?)))
-        .filter(|(_, trigger)| !trigger.is_empty())
-        .collect()
+/// What made a compaction, and how many tokens it was made of.
+type Layer<'a> = (Option<&'a str>, Option<u64>);
+
+/// What the messages of each compaction tell, by the old head that they sum up.
+fn layers<'a>(scene: &Scene<'a>) -> HashMap<i64, Layer<'a>> {
+    let mut layers: HashMap<i64, Layer<'a>> = HashMap::new();
+    for node in &scene.forest.nodes {
+        let Some(old) = node.summarized_from else { continue };
+        let layer = layers.entry(old).or_default();
+        let trigger = node.message.as_ref().and_then(|message| message.summary_source.as_deref());
+        layer.0 = layer.0.or(trigger.filter(|trigger| !trigger.is_empty()));
+        layer.1 = layer.1.max(node.tokens_before);
+    }
+    layers
 }
 
 struct Builder<'a, 'b> {
@@ -87,8 +95,7 @@ struct Builder<'a, 'b> {
     /// Where turns broke off, and why that seems so.
     broken: HashMap<usize, &'static str>,
     called: HashSet<&'a str>,
-    /// What made each compaction, by the old head that it sums up.
-    triggers: HashMap<i64, &'a str>,
+    layers: HashMap<i64, Layer<'a>>,
     /// The step that comes next.
     next: usize,
     model: Option<&'a str>,
@@ -180,8 +187,10 @@ impl<'a> Builder<'a, '_> {
             return false;
         }
         self.compacted = node.summarized_from;
-        let trigger = node.summarized_from.and_then(|old| self.triggers.get(&old)).map(|trigger| (*trigger).to_owned());
-        let fact = Fact::Compaction { trigger, tokens_before: None, tokens_after: None };
+        let (trigger, tokens_before) =
+            node.summarized_from.and_then(|old| self.layers.get(&old)).copied().unwrap_or_default();
+        let trigger = trigger.map(str::to_owned);
+        let fact = Fact::Compaction { trigger, tokens_before, tokens_after: None };
         let mut compacted = event(node, place, EventKind::Compaction, &message.label, message.bytes);
         compacted.marker = Some(Box::new(Marker::recorded(fact, node.at())));
         self.timeline.events.push(compacted);

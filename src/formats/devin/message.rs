@@ -452,4 +452,5 @@ impl RecordedCall<'_> {
 pub(super) struct RowMetadata {
     pub summarized_from: Option<Lax<i64>>,
     pub is_system_prefix: Flag,
+    pub num_tokens_preceding: Count,
 }

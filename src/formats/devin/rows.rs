@@ -290,6 +290,7 @@ impl Rows {
             row: at,
             summarized_from: about.summarized_from.and_then(|from| from.0),
             is_prefix: about.is_system_prefix.0,
+            tokens_before: about.num_tokens_preceding.0,
             message: message.map(|(message, _)| message),
         });
         Ok(())

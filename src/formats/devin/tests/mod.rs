@@ -3,6 +3,7 @@
 mod actions;
 mod build;
 mod damage;
+mod files;
 mod happenings;
 mod samples;
 mod shapes;

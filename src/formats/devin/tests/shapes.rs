@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::build::{Made, answer, asks, call, chose, prompt, question, reply, result, system};
-use crate::model::{NodeId, Session, StepKind};
+use crate::model::{EventKind, Fact, NodeId, Session, StepKind};
 
 /// Number, revert target and fork target of each step.
 fn targets(session: &Session) -> Vec<(u32, Option<u64>, Option<u64>)> {
@@ -113,7 +113,9 @@ fn compactions_are_walked_over_layer_by_layer() {
     made.node(0, None, system("rules")).node(1, Some(0), prompt("first")).node(2, Some(1), answer("one"));
     made.node(3, None, system("prefix"));
     made.node_with(4, Some(3), answer("summary"), &sums(2));
-    made.node_with(5, Some(4), system("You are continuing work"), &sums(2));
+    let mut told = system("You are continuing work");
+    told["metadata"] = json!({"extensions": {"devin-rs/summary": {"source": "manual"}}});
+    made.node_with(5, Some(4), told, &json!({"summarized_from": 2, "num_tokens_preceding": 900}));
     made.node(6, Some(5), prompt("second")).node(7, Some(6), answer("two"));
     made.node(8, None, system("prefix again"));
     made.node_with(9, Some(8), answer("summary of both"), &sums(7));
@@ -122,8 +124,11 @@ fn compactions_are_walked_over_layer_by_layer() {
     assert_eq!(chain(&made), [0, 1, 2, 4, 5, 6, 7, 9, 10]);
     let session = made.open();
     assert_eq!(targets(session.session()), [(1, Some(0), Some(5)), (2, Some(5), Some(9)), (3, Some(9), Some(10))]);
-    let markers = session.session().events.iter().filter(|event| event.kind == crate::model::EventKind::Compaction);
-    assert_eq!(markers.count(), 2);
+    let markers = session.session().events.iter().filter(|event| event.kind == EventKind::Compaction);
+    let facts: Vec<_> = markers.map(|event| event.marker.as_ref().unwrap().fact.clone()).collect();
+    let told = Fact::Compaction { trigger: Some("manual".into()), tokens_before: Some(900), tokens_after: None };
+    let untold = Fact::Compaction { trigger: None, tokens_before: None, tokens_after: None };
+    assert_eq!(facts, [told, untold]);
     assert!(session.session().branches.is_empty());
 }
 
@@ -203,7 +208,7 @@ fn a_message_that_cannot_be_read_keeps_its_place() {
     assert_eq!(targets(session.session()), [(1, Some(0), Some(2)), (2, Some(2), Some(3))]);
     assert_eq!(problems(session.session()), ["node 2: chat_message is not a JSON object"]);
     let event = &session.session().events[1];
-    assert_eq!(event.kind, crate::model::EventKind::Unreadable);
+    assert_eq!(event.kind, EventKind::Unreadable);
     assert_eq!(session.body(event).unwrap().text, "{\"role\": \"ass");
 }
 
