@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::message::{Exit, ToolResult, boxed, object};
+use super::message::ToolResult;
+use super::recorded::{Exit, boxed, object};
 use crate::formats::lenient::{Flag, List, Object, Text};
 
 /// The recorded state of a call, which only newer versions keep.

@@ -8,6 +8,7 @@ use super::message::{Call, Message, Role, ToolResult};
 use super::question;
 use super::scene::{INTERRUPTED, Scene};
 use super::steps::{Anchor, AnchorKind};
+use super::subagents::{NOTIFICATION, started_agent};
 use crate::formats::labels::line;
 use crate::model::{
     Asked, Decision, Event, EventKind, Fact, Marker, Place, SubagentStatus, Timestamp, Tool, ToolState,
@@ -17,10 +18,6 @@ use crate::model::{
 pub(super) const THOUGHT: u16 = 0;
 pub(super) const SAID: u16 = 1;
 pub(super) const FIRST_CALL: u16 = 2;
-
-/// The tool whose calls run subagents.
-pub(super) const SUBAGENT_TOOL: &str = "run_subagent";
-const NOTIFICATION: &str = "<subagent_completion_notification>";
 
 /// Models that are only told by what they choose.
 pub(super) fn is_router(model: &str) -> bool {
@@ -389,32 +386,6 @@ impl<'a> Builder<'a, '_> {
         }));
         self.timeline.events.push(made);
     }
-}
-
-/// A subagent as the result of its call tells of it.
-pub(super) struct Started {
-    pub id: String,
-    pub name: Option<String>,
-    pub status: SubagentStatus,
-    pub head: Option<i64>,
-}
-
-/// The subagent that a call ran or started.
-pub(super) fn started_agent(scene: &Scene<'_>, position: usize, result: &ToolResult, call: &Call) -> Option<Started> {
-    let name = Some(call.label.to_string()).filter(|name| !name.is_empty());
-    if let Some(agent) = &result.agent {
-        let status = if result.failure.is_some() { SubagentStatus::Failed } else { SubagentStatus::Finished };
-        let id = agent.id.clone().or_else(|| Some(agent.head?.to_string()))?;
-        return Some(Started { id, name: name.or_else(|| agent.profile.clone()), status, head: agent.head });
-    }
-    if &*call.name != SUBAGENT_TOOL {
-        return None;
-    }
-    // The receipt of one that runs in the background: `… started with agent_id=…`.
-    let text = &scene.message(position)?.label;
-    let (_, after) = text.split_once("agent_id=")?;
-    let id: String = after.chars().take_while(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect();
-    (!id.is_empty()).then_some(Started { id, name, status: SubagentStatus::Started, head: None })
 }
 
 fn event(node: &Node, place: Place, kind: EventKind, label: &str, text_bytes: u32) -> Event {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::chain::Node;
-use super::message::{Recorded, Role, object};
+use super::message::Role;
+use super::recorded::{Recorded, object};
 use super::rows::{Layout, Rows, SessionRow};
 use super::session::Assembled;
 use super::tables::{integer, text};

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use super::calls::Fate;
-use super::message::object;
+use super::recorded::object;
 use super::scene::Scene;
 use super::session::is_said;
 use super::stored::Stored;

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row};
 
 use super::calls::CallState;
 use super::chain::{Forest, Node};
-use super::message::{Recorded, RowMetadata, object};
+use super::recorded::{Recorded, RowMetadata, object};
 use super::tables::{Table, integer, next, text, time};
 use crate::model::{Locator, Problem, ProblemKind, Report, Timestamp};
 use crate::store::{Fault, Watch};

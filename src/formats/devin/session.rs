@@ -23,7 +23,6 @@ pub(super) struct Assembled {
     pub chain: Chain,
     pub anchors: Vec<Anchor>,
     pub targets: Vec<Targets>,
-    /// The chains of subagents, in the order of the session's list of them.
     pub lock: Lock,
 }
 
@@ -38,8 +37,7 @@ pub(super) fn assemble(path: &Path, rows: &mut Rows, lock: Lock) -> Assembled {
     for warning in &chain.warnings {
         report.notice(about_file(warning.clone()));
     }
-    for (number, _) in (1..).zip(&targets).filter(|(_, targets)| targets.revert.is_none()) {
-        let _: u32 = number;
+    for (number, _) in (1_u32..).zip(&targets).filter(|(_, targets)| targets.revert.is_none()) {
         report.notice(about_file(format!("step {number}: anchor has no predecessor")));
     }
     let scene = Scene::new(&rows.forest, &chain.nodes, &rows.states);

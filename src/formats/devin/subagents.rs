@@ -2,11 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::events::{Setting, Started, build, started_agent};
+use super::events::{Setting, build};
+use super::message::{Call, ToolResult};
 use super::scene::Scene;
 use super::session::usage_of_chain;
 use crate::model::{Subagent, SubagentStatus, Usage};
 
+/// The tool whose calls run subagents.
+const TOOL: &str = "run_subagent";
+/// How the agent is told that one has come to its end.
+pub(super) const NOTIFICATION: &str = "<subagent_completion_notification>";
 /// No session runs more of them.
 const MAX_AGENTS: usize = 2000;
 /// Messages of all of them that are shown: hostile heads may name one long chain over and over.
@@ -78,11 +83,37 @@ fn finish(scene: &Scene<'_>, found: &mut [Found]) {
     let notes: Vec<&str> = (0..scene.chain.len())
         .filter_map(|position| scene.message(position))
         .map(|message| &*message.label)
-        .filter(|label| label.starts_with("<subagent_completion_notification>"))
+        .filter(|label| label.starts_with(NOTIFICATION))
         .collect();
     for agent in found.iter_mut().filter(|agent| agent.subagent.status == SubagentStatus::Started) {
         if notes.iter().any(|note| note.contains(agent.id.as_str())) {
             agent.subagent.status = SubagentStatus::Finished;
         }
     }
+}
+
+/// A subagent as the result of its call tells of it.
+pub(super) struct Started {
+    pub id: String,
+    pub name: Option<String>,
+    pub status: SubagentStatus,
+    pub head: Option<i64>,
+}
+
+/// The subagent that a call ran or started.
+pub(super) fn started_agent(scene: &Scene<'_>, position: usize, result: &ToolResult, call: &Call) -> Option<Started> {
+    let name = Some(call.label.to_string()).filter(|name| !name.is_empty());
+    if let Some(agent) = &result.agent {
+        let status = if result.failure.is_some() { SubagentStatus::Failed } else { SubagentStatus::Finished };
+        let id = agent.id.clone().or_else(|| Some(agent.head?.to_string()))?;
+        return Some(Started { id, name: name.or_else(|| agent.profile.clone()), status, head: agent.head });
+    }
+    if &*call.name != TOOL {
+        return None;
+    }
+    // The receipt of one that runs in the background: `… started with agent_id=…`.
+    let text = &scene.message(position)?.label;
+    let (_, after) = text.split_once("agent_id=")?;
+    let id: String = after.chars().take_while(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect();
+    (!id.is_empty()).then_some(Started { id, name, status: SubagentStatus::Started, head: None })
 }
