@@ -295,15 +295,15 @@ fn within<T>(connection: &Connection, work: &mut impl FnMut(&Connection) -> Resu
 /// The address under which SQLite opens a file.
 fn address(path: &Path, way: Way) -> String {
     let mut address = "file:".to_owned();
-    let text = path.to_string_lossy();
-    // A drive letter and a share need a slash before them.
-    if cfg!(windows) && !text.starts_with('/') && path.is_absolute() {
-        address.push('/');
+    if path.is_absolute() {
+        // No host, which the path's own slashes could be taken for; a drive letter needs a slash before it.
+        address.push_str(if cfg!(windows) { "///" } else { "//" });
     }
-    for byte in text.bytes() {
+    for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => address.push(char::from(byte)),
-            b'\\' | b':' if cfg!(windows) => address.push(if byte == b':' { ':' } else { '/' }),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => address.push(char::from(*byte)),
+            b'\\' if cfg!(windows) => address.push('/'),
+            b':' if cfg!(windows) => address.push(':'),
             byte => address.push_str(&format!("%{byte:02X}")),
         }
     }

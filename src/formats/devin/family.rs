@@ -15,9 +15,20 @@ use super::steps;
 use super::stored;
 use crate::formats::{Family, Listed, Observer, OpenError, Part, Recording, SessionRef};
 use crate::model::FormatName;
-use crate::store::{Database, Fault};
+use crate::store::{Database, Fault, ReadError};
 
-pub(super) static FAMILY: Family = Family { list, open };
+pub(super) static FAMILY: Family = Family {
+    list: |parts, observer| list(parts, observer).map_err(told),
+    open: |parts, key, observer| open(parts, key, observer).map_err(told),
+};
+
+/// That reading was called off is told as such.
+fn told(error: OpenError) -> OpenError {
+    match error {
+        OpenError::Read(ReadError::Cancelled(cancelled)) => OpenError::Cancelled(cancelled),
+        other => other,
+    }
+}
 
 /// Copies that are looked at beside a session: the desktop program itself keeps about fifty.
 const MAX_COPIES: usize = 200;

@@ -203,3 +203,22 @@ fn a_write_that_was_interrupted_is_told() {
     assert!(result.as_ref().is_err_and(|error| error.to_string().contains("middle of a write")), "{result:?}");
     assert_eq!(listing(left.path()), before);
 }
+
+#[test]
+fn any_path_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    drop(create(&path, "delete"));
+    let doubled = format!("/{}", path.display());
+    assert_eq!(count(&Database::new(Path::new(&doubled))).unwrap(), 0);
+    let odd = folder.path().join("a b?c#d&e=f%20g:h.db");
+    std::fs::copy(&path, &odd).unwrap();
+    assert_eq!(count(&Database::new(&odd)).unwrap(), 0);
+    #[cfg(target_os = "linux")]
+    {
+        let bytes = std::os::unix::ffi::OsStrExt::from_bytes(b"\xFFname.db");
+        let odd = folder.path().join::<&std::ffi::OsStr>(bytes);
+        std::fs::copy(&path, &odd).unwrap();
+        assert_eq!(count(&Database::new(&odd)).unwrap(), 0);
+    }
+}

@@ -277,3 +277,30 @@ fn a_whole_database_opens_whole() {
     let made = whole();
     assert_eq!(open_all(&made.path()), 3);
 }
+
+/// Calls everything off at once.
+struct Hasty(std::sync::atomic::AtomicBool);
+
+impl crate::formats::Observer for Hasty {
+    fn watch(&self) -> Watch<'_> {
+        Watch::new(&self.0, &|_, _| {})
+    }
+
+    fn partial(&self, _: std::sync::Arc<dyn Recording>) {}
+
+    fn wants_partial(&self) -> bool {
+        false
+    }
+}
+
+#[test]
+fn reading_can_be_called_off() {
+    let made = whole();
+    let hasty = Hasty(true.into());
+    let reference = crate::formats::SessionRef { paths: vec![made.path()], key: Some("s".to_owned()) };
+    assert!(matches!(open_session(&reference, &hasty), Err(OpenError::Cancelled(_))));
+    let recording = made.open();
+    let watch = crate::formats::Observer::watch(&hasty);
+    assert!(recording.fork(Cut::After(1), watch).is_err());
+    assert!(recording.revert(1, watch).is_err());
+}
