@@ -16,6 +16,7 @@ mod skim;
 mod source;
 
 mod claude;
+mod devin;
 mod outpost;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::model::{Event, FormatName, Locator, Place, Problem, ProblemKind, Session, Timestamp};
-use crate::store::{Cancelled, Identity, ReadError, Rewrite, SourceFile, Watch};
+use crate::store::{Cancelled, Database, Identity, ReadError, Rewrite, SourceFile, Watch};
 use detect::Sample;
 
 use folder::files_below;
@@ -39,6 +40,8 @@ pub static REGISTRY: &[Format] = &[
     outpost::CHECKPOINT,
     outpost::TRANSCRIPT,
     outpost::RUN,
+    devin::CLI,
+    devin::DESKTOP,
     claude::FORMAT,
 ];
 
@@ -101,7 +104,7 @@ pub trait Recording: Send + Sync {
 
     /// Files that tell by their identity whether there is anything new to read; `None` for one that was not there.
     fn watched(&self) -> Vec<(PathBuf, Option<Identity>)> {
-        self.files().iter().map(|file| (file.path().to_owned(), Some(file.identity().clone()))).collect()
+        watched(self.files())
     }
 
     /// Where a record lies, as a person finds it again.
@@ -133,6 +136,20 @@ pub trait Recording: Send + Sync {
 
     /// The same file without step `step_number` and everything after it.
     fn revert(&self, step_number: u32, watch: Watch<'_>) -> Result<Revert, Refusal>;
+}
+
+/// Files as [`Recording::watched`] gives them.
+fn watched(files: &[Arc<SourceFile>]) -> Vec<(PathBuf, Option<Identity>)> {
+    files.iter().map(|file| (file.path().to_owned(), Some(file.identity().clone()))).collect()
+}
+
+/// The files of a database; its log, which comes and goes, is among them even where there is none.
+fn watched_database(files: &[Arc<SourceFile>], database: &Database) -> Vec<(PathBuf, Option<Identity>)> {
+    let (mut watched, log) = (watched(files), database.log_path());
+    if !watched.iter().any(|(path, _)| *path == log) {
+        watched.push((log, None));
+    }
+    watched
 }
 
 /// Where a record lies.

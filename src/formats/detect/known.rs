@@ -111,7 +111,6 @@ pub(super) static KNOWN: &[Known] = &[
         Document(systems::problem),
     ),
     // Databases.
-    Known::format("Devin's session database", Whole(|sample| systems::tables(sample, &["sessions", "message_nodes"]))),
     Known::format(
         "OpenCode's session database",
         Whole(|sample| systems::tables(sample, &["session", "message", "part"])),
@@ -127,7 +126,6 @@ pub(super) static KNOWN: &[Known] = &[
         Whole(|sample| systems::tables(sample, &["sessions", "subagent_spawn_queue"])),
     ),
     Known::format("Goose's session database", Whole(|sample| systems::tables(sample, &["sessions", "messages"]))),
-    Known::format("a message store of Devin Desktop", Whole(|sample| systems::tables(sample, &["meta", "messages"]))),
     Known::other(
         "Codex's session index",
         "the sessions are the rollout files in the folder sessions",
@@ -136,7 +134,8 @@ pub(super) static KNOWN: &[Known] = &[
     Known::other(
         "an editor's settings database",
         "it holds no session",
-        Whole(|sample| systems::tables(sample, &["ItemTable"])),
+        // Fewer points than a reader gives that knows some of its keys.
+        Whole(|sample| systems::tables(sample, &["ItemTable"]).min(3)),
     ),
     // What lies beside sessions.
     Known::other(
@@ -248,7 +247,7 @@ fn database(path: &Path) -> String {
         name if name.starts_with("state_") => "Codex",
         _ => return "this is an SQLite database, without the tables of a known agent".to_owned(),
     };
-    format!("this is an SQLite database, by its name that of {guess}; this version of Stepline opens no databases")
+    format!("this is an SQLite database, by its name that of {guess}; it has no tables of sessions that can be read")
 }
 
 fn name(path: &Path) -> String {

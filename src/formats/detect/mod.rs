@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use super::Format;
 use super::prefix::{End, first_value, is_blank};
-use crate::store::{Framing, ReadError, SourceFile};
+use crate::store::{Database, Framing, ReadError, SourceFile};
 use known::{KNOWN, Known};
 
 /// Bytes looked at.
@@ -75,6 +75,12 @@ impl Sample {
     pub fn take(source: &SourceFile) -> Result<Self, ReadError> {
         let window = window(source, 0)?;
         let (mut shape, mut records) = look(&window);
+        // The window may hold a part of the schema only, or words of a message that look like one.
+        if shape == Shape::Sqlite
+            && let Ok(names) = Database::new(source.path()).tables()
+        {
+            records = vec![json!({ "tables": names })];
+        }
         // One line can be longer than the window, and a file whose head is missing may begin inside such a line.
         if matches!(shape, Shape::Lines | Shape::Other)
             && memchr::memchr(b'\n', window.trim_ascii_start()).is_none()

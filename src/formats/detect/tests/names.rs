@@ -74,7 +74,6 @@ fn what_systems_keep_and_return_is_named() {
         (": keep-alive\n\nevent: status\ndata: {}\n", "a Fruxon event stream"),
         (r#"{"droppedRuns":1,"prefillText":"x"}"#, "Fruxon's answer to a rewind or a fork"),
         (r#"{"status":409,"title":"Conflict"}"#, "an error that a server answered with"),
-        ("SQLite format 3\0 CREATE TABLE sessions(id)CREATE TABLE \"message_nodes\" (", "Devin's session database"),
         ("SQLite format 3\0 CREATE TABLE IF NOT EXISTS ItemTable (key", "an editor's settings database"),
     ] {
         assert_named(content, what);
@@ -205,8 +204,9 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("rec-pi-mode", Some(Err("`pi"))),
         ("realistic/acp/", Some(Err("Agent Client Protocol"))),
         ("cli/transcripts/", Some(Err("ATIF"))),
-        ("cli/sessions.db", Some(Err("Devin's session database"))),
-        ("acp-messages/", Some(Err("Devin Desktop"))),
+        ("cli/sessions.db", Some(Ok(FormatName::DevinCli))),
+        ("acp-messages/", Some(Ok(FormatName::DevinDesktop))),
+        ("realistic/User/globalStorage/state.vscdb", Some(Ok(FormatName::DevinDesktop))),
         ("state.vscdb", Some(Err("settings database"))),
         ("devin/", None),
         ("fruxon/13-", Some(Err("an error"))),
