@@ -16,6 +16,7 @@ mod record;
 mod source;
 
 mod claude;
+mod fruxon;
 mod outpost;
 
 use std::path::{Path, PathBuf};
@@ -31,7 +32,16 @@ use folder::files_below;
 pub use source::{Family, Listed, Part, SessionRef, Source, nothing_in, open_session, sessions_of};
 
 /// All formats that can be opened, most specific first.
-pub static REGISTRY: &[Format] = &[outpost::FORMAT, claude::FORMAT];
+pub static REGISTRY: &[Format] = &[
+    outpost::FORMAT,
+    claude::FORMAT,
+    fruxon::MESSAGES,
+    fruxon::TRANSCRIPT,
+    fruxon::STREAM,
+    fruxon::TRACE,
+    fruxon::RECORD,
+    fruxon::APPROVALS,
+];
 
 /// What the registry knows of a format.
 pub struct Format {

@@ -158,10 +158,12 @@ fn the_most_points_win_and_a_mixed_file_goes_with_its_first_record() {
 
 #[test]
 fn the_sentence_names_what_can_be_opened() {
-    assert_eq!(sentence(CODEX_LINE), "this is a Codex rollout; this version opens those of Outpost and Claude Code");
+    let systems = systems_of(REGISTRY);
+    assert!(systems.starts_with("Outpost, Claude Code") && systems.contains(" and "), "{systems}");
+    assert_eq!(sentence(CODEX_LINE), format!("this is a Codex rollout; this version opens those of {systems}"));
     assert_eq!(
         sentence("{\"a\":1}\n{\"a\":2}\n"),
-        "not a session of a known format: looked for records of Outpost and Claude Code in the first 64 KB"
+        format!("not a session of a known format: looked for records of {systems} in the first 64 KB")
     );
 }
 

@@ -1,0 +1,650 @@
+//! Runs, approvals and frames: what the records of one conversation tell beside its messages, each thing once.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::field::{any_id, any_text, any_time, at, below, count, flag, id, number, text, time, word};
+use super::join::Group;
+use super::kind::{Kind, starts_stream};
+use super::read::{FileData, Record};
+use super::walk::{self, Visited};
+use crate::model::{Decision, Timestamp, Usage};
+
+/// Where in which record a fact is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    pub file: usize,
+    pub record: usize,
+    /// A JSON pointer into the record; empty for the whole of it.
+    pub pointer: String,
+}
+
+impl Spot {
+    pub fn new(file: usize, record: usize) -> Self {
+        Self { file, record, pointer: String::new() }
+    }
+
+    pub fn below(&self, key: impl std::fmt::Display) -> Self {
+        Self { pointer: below(&self.pointer, key), ..self.clone() }
+    }
+
+    /// The value there; null where there is none.
+    pub fn value<'a>(&self, files: &'a [FileData]) -> &'a Value {
+        let record = files.get(self.file).and_then(|data| data.records.get(self.record));
+        record.and_then(|record| record.value.pointer(&self.pointer)).unwrap_or(&Value::Null)
+    }
+}
+
+/// One invocation of an agent.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    pub id: Option<String>,
+    /// Upper case, empty where no record says.
+    pub status: String,
+    pub run_type: String,
+    pub parent: Option<String>,
+    /// The consult or sub-task of its parent that started it.
+    pub operation: Option<String>,
+    pub agent: Option<String>,
+    pub revision: Option<i64>,
+    pub subject: Option<String>,
+    pub start: Option<Timestamp>,
+    pub end: Option<Timestamp>,
+    /// As the run's record counts it.
+    pub usage: Option<Usage>,
+    pub delivery: Option<String>,
+    pub rejection: Option<String>,
+    /// What it waits for: the `waitingFor` of a record or a trace.
+    pub waiting: Option<Spot>,
+    /// Its record, or its node of a tree.
+    pub record: Option<Spot>,
+    /// Arrays of steps.
+    pub traces: Vec<Spot>,
+    /// Spans of OpenTelemetry.
+    pub spans: Vec<Spot>,
+    /// Results, answers, stage tests: records that say what came in and went out.
+    pub results: Vec<(Kind, Spot)>,
+    /// It was given to its turn by time alone.
+    pub is_inferred: bool,
+}
+
+impl Run {
+    pub fn is_parked(&self) -> bool {
+        self.status == "WAITING_FOR_ASYNC"
+    }
+
+    pub fn is_live(&self) -> bool {
+        matches!(self.status.as_str(), "IN_PROGRESS" | "WAITING_FOR_ASYNC" | "RUNNING" | "QUEUED")
+    }
+}
+
+/// One held tool call.
+#[derive(Clone, Debug)]
+pub struct Approval {
+    pub id: Option<String>,
+    pub run: Option<String>,
+    pub tool: String,
+    pub call: Option<String>,
+    pub prompt: Option<String>,
+    pub actors: Vec<String>,
+    pub decision: Decision,
+    pub by: Option<String>,
+    pub reason: Option<String>,
+    pub requested: Option<Timestamp>,
+    pub responded: Option<Timestamp>,
+    /// The decision is read out of an answer's text.
+    pub is_inferred: bool,
+    pub spot: Spot,
+}
+
+impl Approval {
+    /// Takes what another record of the same request adds.
+    fn merge(&mut self, other: Self) {
+        fn fill<T>(own: &mut Option<T>, other: Option<T>) {
+            if own.is_none() {
+                *own = other;
+            }
+        }
+        fill(&mut self.run, other.run);
+        fill(&mut self.call, other.call);
+        fill(&mut self.prompt, other.prompt);
+        fill(&mut self.by, other.by);
+        fill(&mut self.reason, other.reason);
+        fill(&mut self.requested, other.requested);
+        fill(&mut self.responded, other.responded);
+        if self.tool.is_empty() {
+            self.tool = other.tool;
+        }
+        if self.actors.is_empty() {
+            self.actors = other.actors;
+        }
+        // Records are of different moments: one that knows how it ended is the later one.
+        if self.decision == Decision::Pending {
+            self.decision = other.decision;
+            self.is_inferred |= other.is_inferred;
+        }
+    }
+}
+
+/// A frame of a stream.
+#[derive(Clone, Debug)]
+pub struct Frame<'a> {
+    pub spot: Spot,
+    /// `reply`, `tool_call`, …
+    pub kind: &'a str,
+    pub at: Option<Timestamp>,
+    pub value: &'a Value,
+}
+
+/// The frames between two starts.
+pub struct Stream<'a> {
+    pub frames: Vec<Frame<'a>>,
+    /// Of one run; else of a sandbox session, in which turns follow each other.
+    pub is_run: bool,
+    /// The scenario that it is the transcript of.
+    pub scenario: Option<Spot>,
+}
+
+/// All of it.
+#[derive(Default)]
+pub struct Facts<'a> {
+    pub runs: Vec<Run>,
+    pub approvals: Vec<Approval>,
+    pub streams: Vec<Stream<'a>>,
+    /// Answers to a rewind or a fork.
+    pub answers: Vec<(Kind, Spot)>,
+    /// Evaluations, impacts, audit events: what is shown as it is.
+    pub others: Vec<(Kind, Spot)>,
+    pub sandbox_id: Option<String>,
+    pub history_id: Option<String>,
+    pub agents: Vec<String>,
+    by_id: HashMap<String, usize>,
+    requests: HashMap<String, usize>,
+}
+
+impl<'a> Facts<'a> {
+    pub fn gather(files: &'a [FileData], group: &Group) -> Self {
+        let mut facts = Self::default();
+        let mut segment = None;
+        for (file, record) in &group.records {
+            let Some(read) = files.get(*file).and_then(|data| data.records.get(*record)) else { continue };
+            let before = facts.runs.len();
+            facts.add(read, Spot::new(*file, *record), &mut segment);
+            if group.inferred.contains(&(*file, *record)) {
+                facts.runs.iter_mut().skip(before).for_each(|run| run.is_inferred = true);
+            }
+        }
+        facts.find_held_calls(files);
+        facts
+    }
+
+    fn add(&mut self, read: &'a Record, spot: Spot, segment: &mut Option<usize>) {
+        let value = &read.value;
+        let Some(kind) = read.kind else { return };
+        match kind {
+            Kind::Row | Kind::Channel => {}
+            Kind::Topic => self.note_session(None, id(value, "sessionId")),
+            Kind::Frame => self.add_frame(value, spot, segment),
+            Kind::Run => self.add_record(value, spot),
+            Kind::Tree => {
+                for (index, node) in at(value, &["nodes"]).as_array().into_iter().flatten().enumerate() {
+                    self.add_record(node, spot.below("nodes").below(index));
+                }
+            }
+            Kind::Trace | Kind::Projected => self.add_trace(value, spot),
+            Kind::Otlp | Kind::RawSpans => self.add_spans(value, &spot),
+            Kind::Result | Kind::Execute | Kind::Stage => self.add_result(kind, value, spot),
+            Kind::Approval => self.add_approval(approval(value, spot)),
+            Kind::Audit => self.add_approval(audited(value, spot)),
+            Kind::Rewind | Kind::Fork => {
+                self.note_session(id(value, "sessionId"), id(value, "targetSessionId"));
+                self.note_agent(value);
+                self.answers.push((kind, spot));
+            }
+            Kind::Scenarios => self.add_scenarios(value, &spot),
+            Kind::Evaluation | Kind::Impact => self.others.push((kind, spot)),
+        }
+    }
+
+    fn note_session(&mut self, sandbox: Option<String>, history: Option<String>) {
+        self.sandbox_id = self.sandbox_id.take().or(sandbox);
+        self.history_id = self.history_id.take().or(history);
+    }
+
+    fn note_agent(&mut self, value: &Value) {
+        if let Some(agent) = any_id(value, &["agentId", "agent"]).filter(|agent| !self.agents.contains(agent)) {
+            self.agents.push(agent);
+        }
+    }
+
+    /// The run with this id; a new one where there is none, or no id.
+    pub fn run(&mut self, id: Option<String>) -> usize {
+        if let Some(index) = id.as_ref().and_then(|id| self.by_id.get(id)) {
+            return *index;
+        }
+        let index = self.runs.len();
+        if let Some(id) = &id {
+            self.by_id.insert(id.clone(), index);
+        }
+        self.runs.push(Run { id, ..Run::default() });
+        index
+    }
+
+    /// Where the run with this id is.
+    pub fn run_with(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// A run that is its own parent's parent, however far up.
+    pub fn circle(&self) -> Option<&str> {
+        let parent = |index: usize| self.runs.get(index)?.parent.as_deref().and_then(|parent| self.run_with(parent));
+        // 0: not looked at, else by which walk: a walk that comes to a run of its own goes in a circle.
+        let mut seen = vec![0_usize; self.runs.len()];
+        for start in 0..self.runs.len() {
+            let mut at = start;
+            while seen.get(at) == Some(&0) {
+                if let Some(mark) = seen.get_mut(at) {
+                    *mark = start + 1;
+                }
+                match parent(at) {
+                    Some(above) if seen.get(above) == Some(&(start + 1)) => return self.runs.get(above)?.id.as_deref(),
+                    Some(above) => at = above,
+                    None => break,
+                }
+            }
+        }
+        None
+    }
+
+    /// The approvals of a run, in the order in which they were asked for.
+    pub fn approvals_of(&self, run: &Run) -> Vec<usize> {
+        let own = |approval: &Approval| approval.run.is_some() && approval.run == run.id;
+        let mut found: Vec<usize> =
+            (0..).zip(&self.approvals).filter(|(_, a)| own(a)).map(|(index, _)| index).collect();
+        found.sort_by_key(|index| self.approvals.get(*index).and_then(|approval| approval.requested));
+        found
+    }
+
+    fn with_run(&mut self, id: Option<String>, change: impl FnOnce(&mut Run)) {
+        let index = self.run(id);
+        if let Some(run) = self.runs.get_mut(index) {
+            change(run);
+        }
+    }
+
+    /// A record of a run, or a node of a tree, which has some of its fields.
+    fn add_record(&mut self, value: &Value, spot: Spot) {
+        if !value.is_object() {
+            return;
+        }
+        self.note_agent(value);
+        self.with_run(id(value, "id"), |run| {
+            run.note(value);
+            run.start = run.start.or(time(value, "startTime"));
+            run.end = run.end.or(time(value, "endTime"));
+            run.subject = run.subject.take().or(text(value, "subject").map(str::to_owned));
+            run.parent = run.parent.take().or(id(value, "parentExecutionRecordId"));
+            run.operation = run.operation.take().or(id(value, "parentAsyncOperationId"));
+            run.delivery = run.delivery.take().or(text(value, "deliveryStatus").map(str::to_owned));
+            run.rejection = run.rejection.take().or(rejection(value));
+            let usage = usage(value);
+            if usage.input.is_some() || run.usage.is_none() {
+                run.usage = Some(usage).filter(|usage| *usage != Usage::default()).or(run.usage);
+            }
+            if value.get("waitingFor").is_some_and(Value::is_object) {
+                run.waiting.get_or_insert(spot.below("waitingFor"));
+            }
+            if run.record.is_none() || value.get("depth").is_none() {
+                run.record = Some(spot);
+            }
+        });
+    }
+
+    fn add_trace(&mut self, value: &Value, spot: Spot) {
+        let (trace, place) = match value.get("trace") {
+            Some(trace) => (trace, spot.below("trace")),
+            None => (value, spot.clone()),
+        };
+        self.note_agent(trace);
+        let own = any_id(trace, &["agentExecutionRecordId", "executionRecordId"]);
+        self.with_run(own.clone(), |run| {
+            run.note(value);
+            run.note(trace);
+            run.start = run.start.or(time(trace, "startTime"));
+            run.end = run.end.or(time(trace, "endTime"));
+            let root = id(value, "rootExecutionId").filter(|root| Some(root) != own.as_ref());
+            run.parent = run.parent.take().or(root);
+            if value.get("waitingFor").is_some_and(Value::is_object) {
+                run.waiting.get_or_insert(spot.below("waitingFor"));
+            }
+            let steps = if trace.get("traces").is_some() { "traces" } else { "steps" };
+            // The same trace fetched twice is one: the one that knows more of its end comes last.
+            run.traces.push(place.below(steps));
+        });
+    }
+
+    fn add_spans(&mut self, value: &Value, spot: &Spot) {
+        let mut spans = Vec::new();
+        for (r, resource) in at(value, &["resourceSpans"]).as_array().into_iter().flatten().enumerate() {
+            for (s, scope) in at(resource, &["scopeSpans"]).as_array().into_iter().flatten().enumerate() {
+                let count = at(scope, &["spans"]).as_array().map_or(0, Vec::len);
+                let below = spot.below("resourceSpans").below(r).below("scopeSpans").below(s).below("spans");
+                spans.extend((0..count).map(|index| below.below(index)));
+            }
+        }
+        let count = at(value, &["spans"]).as_array().map_or(0, Vec::len);
+        spans.extend((0..count).map(|index| spot.below("spans").below(index)));
+        self.with_run(id(value, "executionRecordId"), |run| run.spans.extend(spans));
+    }
+
+    fn add_result(&mut self, kind: Kind, value: &Value, spot: Spot) {
+        let trace = at(value, &["trace"]);
+        self.note_agent(value);
+        self.note_agent(trace);
+        self.note_session(None, id(value, "sessionId").filter(|_| kind == Kind::Execute));
+        let request = id(value, "humanApprovalRequestId");
+        let run_id = any_id(value, &["executionRecordId", "agentExecutionRecordId"]);
+        self.with_run(run_id, |run| {
+            if kind == Kind::Execute {
+                run.note(value);
+                if request.is_some() {
+                    "WAITING_FOR_ASYNC".clone_into(&mut run.status);
+                }
+            }
+            run.note(trace);
+            run.start = run.start.or(time(trace, "startTime")).or(any_time(value, &["createdAt"]));
+            run.end = run.end.or(time(trace, "endTime")).or(time(value, "completedAt"));
+            let spent = usage(if kind == Kind::Stage { value } else { trace });
+            run.usage = run.usage.or(Some(spent).filter(|usage| *usage != Usage::default()));
+            if trace.get("traces").is_some_and(Value::is_array) {
+                run.traces.push(spot.below("trace").below("traces"));
+            }
+            run.results.push((kind, spot));
+        });
+    }
+
+    fn add_frame(&mut self, value: &'a Value, spot: Spot, segment: &mut Option<usize>) {
+        if starts_stream(value) || segment.is_none() {
+            *segment = Some(self.streams.len());
+            self.streams.push(Stream { frames: Vec::new(), is_run: false, scenario: None });
+        }
+        self.note_session(id(value, "session"), any_id(value, &["session_id", "sessionId"]));
+        self.note_agent(value);
+        if let Some(stream) = segment.and_then(|index| self.streams.get_mut(index)) {
+            stream.push(value, spot);
+        }
+    }
+
+    fn add_scenarios(&mut self, value: &'a Value, spot: &Spot) {
+        for (index, result) in at(value, &["results"]).as_array().into_iter().flatten().enumerate() {
+            self.note_agent(result);
+            let place = spot.below("results").below(index);
+            let mut stream = Stream { frames: Vec::new(), is_run: false, scenario: Some(place.clone()) };
+            for (number, frame) in at(result, &["transcript"]).as_array().into_iter().flatten().enumerate() {
+                stream.push(frame, place.below("transcript").below(number));
+            }
+            self.streams.push(stream);
+        }
+    }
+
+    /// The approvals that traces, streams and waiting runs tell of.
+    fn find_held_calls(&mut self, files: &'a [FileData]) {
+        let mut found = Vec::new();
+        for run in &self.runs {
+            for trace in &run.traces {
+                for Visited { spot, value, .. } in walk::steps(files, trace) {
+                    let held = at(value, &["hitlTrace"]);
+                    if held.is_object() {
+                        let mut approval = approval(held, spot.below("hitlTrace"));
+                        approval.id = any_id(held, &["requestId"]);
+                        approval.call = id(value, "id");
+                        approval.run = run.id.clone();
+                        found.push(approval);
+                    }
+                }
+            }
+            if let Some(spot) = &run.waiting {
+                found.extend(waited(spot.value(files), run, spot));
+            }
+        }
+        for stream in &self.streams {
+            found.extend(held_in(stream));
+        }
+        found.into_iter().for_each(|approval| self.add_approval(approval));
+        self.take_outcomes();
+    }
+
+    /// How held calls ended, as the results in streams say it.
+    fn take_outcomes(&mut self) {
+        let is_outcome = |frame: &&Frame<'_>| frame.kind == "tool_result";
+        let frames: Vec<Frame<'a>> =
+            self.streams.iter().flat_map(|s| s.frames.iter().filter(is_outcome)).cloned().collect();
+        for frame in frames {
+            let call = any_id(frame.value, &["toolCallId", "id"]);
+            let known = self.approvals.iter_mut().find(|approval| call.is_some() && approval.call == call);
+            let message = text(frame.value, "message").map(str::to_owned);
+            let (decision, reason) = match (word(frame.value, "outcome").as_str(), text(frame.value, "refusalReason")) {
+                ("REFUSED", Some("expired")) => (Decision::Cancelled, Some("expired".to_owned())),
+                ("REFUSED", Some("withdrawn")) => {
+                    let why = message.map_or("withdrawn".to_owned(), |message| format!("withdrawn: {message}"));
+                    (Decision::Cancelled, Some(why))
+                }
+                ("REFUSED", _) => (Decision::Denied, message),
+                ("COMPLETED", _) => (Decision::Granted, None),
+                _ => continue,
+            };
+            let mut outcome = approval(&Value::Null, frame.spot.clone());
+            outcome.decision = decision;
+            outcome.reason = reason;
+            outcome.responded = frame.at;
+            // That it ran says that it was allowed; nobody says so.
+            outcome.is_inferred = decision == Decision::Granted;
+            match known {
+                Some(approval) => approval.merge(outcome),
+                None if decision != Decision::Granted => {
+                    outcome.tool = tool_name(frame.value);
+                    outcome.call = call;
+                    self.approvals.push(outcome);
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn add_approval(&mut self, approval: Approval) {
+        let known = approval.id.as_ref().and_then(|id| self.requests.get(id)).copied();
+        if let Some(known) = known.and_then(|index| self.approvals.get_mut(index)) {
+            known.merge(approval);
+            return;
+        }
+        if let Some(id) = &approval.id {
+            self.requests.insert(id.clone(), self.approvals.len());
+        }
+        self.note_session(None, None);
+        self.approvals.push(approval);
+    }
+}
+
+impl Run {
+    /// Takes a record's status, and whose run it is.
+    fn note(&mut self, value: &Value) {
+        let status = word(value, "status");
+        // Records are of different moments: a run that ended stays so.
+        if !status.is_empty() && status != "UNSPECIFIED" && (self.status.is_empty() || self.is_live()) {
+            self.status = status;
+        }
+        if self.run_type.is_empty() {
+            self.run_type = word(value, "runType");
+        }
+        self.agent = self.agent.take().or(id(value, "agentId"));
+        self.revision = self.revision.or(number(value, "agentRevision").map(|number| number as i64));
+    }
+}
+
+impl<'a> Stream<'a> {
+    fn push(&mut self, value: &'a Value, spot: Spot) {
+        let kind = text(value, "type").unwrap_or_default();
+        let is_of_run = matches!(kind, "done" | "step_trace" | "usage" | "text" | "error" | "draft");
+        self.is_run |= is_of_run || (kind == "start" && value.get("stream").is_none());
+        self.frames.push(Frame {
+            spot,
+            kind,
+            at: any_time(value, &["at", "start_time_ms", "startTime", "end_time_ms", "endTime"]),
+            value,
+        });
+    }
+}
+
+/// The tokens and the money of a record. A counter that is not there is unknown.
+pub fn usage(value: &Value) -> Usage {
+    let any = |keys: [&str; 2]| keys.iter().find_map(|key| count(value, key));
+    let cost = number(value, "totalCost").or(number(value, "total_cost")).or(number(value, "cost"));
+    let parts = ["inputCost", "outputCost", "cachedCost", "cacheWriteCost", "thinkingCost", "webSearchCost"];
+    let parts: Vec<f64> = parts.iter().filter_map(|key| number(value, key)).collect();
+    Usage {
+        input: any(["inputTokens", "input_tokens"]),
+        output: any(["outputTokens", "output_tokens"]),
+        cache_read: any(["cachedTokens", "cached_tokens"]),
+        cache_write: any(["cacheWriteTokens", "cache_write_tokens"]),
+        reasoning: any(["thinkingTokens", "thinking_tokens"]),
+        cost: cost.or_else(|| (!parts.is_empty()).then(|| parts.iter().sum())),
+    }
+}
+
+fn rejection(value: &Value) -> Option<String> {
+    let parts = [text(value, "rejectionReason"), text(value, "rejectionDetail")];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(": "))
+}
+
+/// An approval of the list, or the `hitlTrace` of a step.
+fn approval(value: &Value, spot: Spot) -> Approval {
+    let response = text(value, "responseText").map(str::to_owned);
+    let (decision, is_inferred, note) = decision(value, response.as_deref());
+    let actors = at(value, &["authorizedApprovers"]).as_array().into_iter().flatten();
+    let requested = any_time(value, &["requestedAt", "createdAt"]);
+    let waited = number(value, "durationMs").filter(|ms| *ms >= 0.0);
+    let responded = time(value, "respondedAt").filter(|_| decision != Decision::Pending);
+    Approval {
+        id: id(value, "id"),
+        run: id(value, "executionRecordId"),
+        tool: text(value, "toolKey").unwrap_or_default().to_owned(),
+        call: id(value, "toolCallId"),
+        prompt: text(value, "outboundMessage").map(str::to_owned),
+        actors: actors.filter_map(Value::as_str).map(str::to_owned).collect(),
+        decision,
+        by: text(value, "respondedBy").map(str::to_owned),
+        reason: match (note, response) {
+            (Some(note), Some(response)) => Some(format!("{note}: {response}")),
+            (note, response) => note.map(str::to_owned).or(response),
+        },
+        requested,
+        responded: responded.or(requested.zip(waited).map(|(at, ms)| Timestamp(at.0.saturating_add(ms as i64)))),
+        is_inferred,
+        spot,
+    }
+}
+
+/// How it was decided, whether that was concluded, and the word for what was no decision.
+fn decision(value: &Value, response: Option<&str>) -> (Decision, bool, Option<&'static str>) {
+    match (word(value, "decision").as_str(), word(value, "status").as_str()) {
+        ("APPROVE" | "APPROVED", _) => (Decision::Granted, false, None),
+        ("REJECT" | "REJECTED", _) => (Decision::Denied, false, None),
+        (_, "EXPIRED") => (Decision::Cancelled, false, Some("expired")),
+        (_, "CANCELLED" | "CANCELED") => (Decision::Cancelled, false, Some("cancelled")),
+        (_, "WITHDRAWN") => (Decision::Cancelled, false, Some("withdrawn")),
+        // The server takes the keyword for a yes and every other text for a no.
+        (_, "RESPONDED") if response.is_some() => {
+            let is_yes = response.is_some_and(|text| text.trim().to_lowercase().starts_with("approve"));
+            (if is_yes { Decision::Granted } else { Decision::Denied }, true, None)
+        }
+        (_, "RESPONDED") => (Decision::Cancelled, true, Some("answered; how is not recorded")),
+        _ => (Decision::Pending, false, None),
+    }
+}
+
+/// One audit event of an approval.
+fn audited(value: &Value, spot: Spot) -> Approval {
+    let mut approval = approval(value, spot);
+    let created = time(value, "createdAt");
+    approval.id = id(value, "approvalRequestId");
+    let (decision, note) = match word(value, "eventType").as_str() {
+        "EXPIRED" => (Decision::Cancelled, Some("expired")),
+        "CANCELLED" => (Decision::Cancelled, Some("cancelled")),
+        _ => (approval.decision, None),
+    };
+    approval.decision = decision;
+    let is_request = word(value, "eventType") == "REQUESTED";
+    approval.requested = created.filter(|_| is_request);
+    approval.responded = created.filter(|_| !is_request);
+    approval.by = text(value, "actor").filter(|_| !is_request).map(str::to_owned);
+    approval.reason = note.map(str::to_owned).or(approval.reason).or(text(value, "detail").map(str::to_owned));
+    approval
+}
+
+/// The approval that a parked run waits for.
+fn waited(waiting: &Value, run: &Run, spot: &Spot) -> Option<Approval> {
+    let request = id(waiting, "approvalRequestId")?;
+    let mut approval = approval(waiting, spot.clone());
+    approval.id = Some(request);
+    approval.run = run.id.clone();
+    approval.requested = time(waiting, "waitingSince");
+    Some(approval)
+}
+
+/// The approvals that the frames of a stream tell of, with how they ended.
+fn held_in(stream: &Stream<'_>) -> Vec<Approval> {
+    let run = stream.frames.iter().find_map(|frame| any_id(frame.value, &["record_id", "executionRecordId"]));
+    let mut held: Vec<Approval> = Vec::new();
+    for frame in &stream.frames {
+        let value = frame.value;
+        match frame.kind {
+            "pending_approval" => {
+                let mut approval = approval(value, frame.spot.clone());
+                approval.id = id(value, "requestId");
+                approval.prompt = text(value, "message").map(str::to_owned);
+                approval.requested = frame.at;
+                approval.call = call_of(stream, &approval.tool, frame);
+                approval.run = run.clone();
+                held.push(approval);
+            }
+            "done" => {
+                let Some(request) = any_id(value, &["human_approval_request_id", "humanApprovalRequestId"]) else {
+                    continue;
+                };
+                let mut approval = approval(&Value::Null, frame.spot.clone());
+                approval.id = Some(request);
+                approval.run = run.clone();
+                held.push(approval);
+            }
+            _ => {}
+        }
+    }
+    held
+}
+
+/// The last call of a tool before a frame that asks for it, by its name.
+fn call_of(stream: &Stream<'_>, tool: &str, before: &Frame<'_>) -> Option<String> {
+    let frames = stream.frames.iter().take_while(|frame| frame.spot != before.spot);
+    let calls = frames.filter(|frame| frame.kind == "tool_call" && tool_name(frame.value) == tool);
+    calls.filter_map(|frame| any_id(frame.value, &["toolCallId", "id"])).last()
+}
+
+/// How a frame's tool is called in approvals and traces: `shopify.issue_refund`.
+pub fn tool_name(frame: &Value) -> String {
+    let trace = at(frame, &["toolTrace", "tool"]);
+    if let Some(name) = text(frame, "toolName") {
+        return name.replacen("__", ".", 1);
+    }
+    let name = any_text(frame, &["name"]).or(any_text(trace, &["name", "id"])).unwrap_or_default();
+    match any_text(frame, &["integration_id"]).or(text(trace, "integrationId")) {
+        Some(integration) => format!("{integration}.{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// Whether an advisor who is asked is an agent.
+pub fn is_agent_advisor(frame: &Value) -> bool {
+    flag(frame, "advisorIsAgent") == Some(true)
+}

@@ -1,0 +1,631 @@
+//! What happened in a turn: its messages, runs, frames and answers as events.
+
+use serde_json::Value;
+
+use super::events::{How, Maker, short};
+use super::facts::{Facts, Frame, Run, Spot, is_agent_advisor, tool_name, usage};
+use super::field::{any_id, any_text, at, count, flag, id, result_text, spoken, text, time, word};
+use super::kind::Kind;
+use super::prompts::Prompt;
+use super::rows::{Author, Row};
+use super::trace::{Told, frame_label, only_began, subagent_status};
+use super::turns::Turn;
+use crate::model::{
+    EventKind, Fact, Marker, NodeId, Outcome, QuestionState, Subagent, Timestamp, Tool, ToolState, Usage,
+};
+
+/// Runs started by runs are followed so deep.
+const MAX_RUNS_DEEP: usize = 12;
+
+/// What a turn came to.
+pub struct Sum {
+    pub outcome: Outcome,
+    pub model: Option<String>,
+    pub usage: Usage,
+    pub ended_at: Option<Timestamp>,
+    pub revision: Option<i64>,
+    /// Why it waits, for the report.
+    pub parked: Option<String>,
+    pub subagents: Vec<Subagent>,
+    /// Questions that a person was asked: the frame, and whether it was answered.
+    pub questions: Vec<Spot>,
+}
+
+/// A turn and what it is told with.
+pub struct Telling<'t, 'a> {
+    pub turn: &'t Turn<'a>,
+    pub rows: &'t [Row<'a>],
+    pub facts: &'t Facts<'a>,
+    /// Nothing comes after it.
+    pub is_last: bool,
+}
+
+impl<'a> Maker<'a> {
+    /// Adds all events of a turn.
+    pub fn tell(&mut self, telling: &Telling<'_, 'a>) -> Sum {
+        let turn = telling.turn;
+        let mut sum = Sum {
+            outcome: Outcome::Unknown,
+            model: None,
+            usage: Usage::default(),
+            ended_at: None,
+            revision: None,
+            parked: None,
+            subagents: Vec::new(),
+            questions: Vec::new(),
+        };
+        let own: Vec<&Row<'a>> = turn.rows.iter().filter_map(|row| telling.rows.get(*row)).collect();
+        let said =
+            |text: &str| own.iter().any(|row| row.author != Author::Participant && row.text.trim() == text.trim());
+        let mut told_all = Told::default();
+        for index in &turn.runs {
+            let Some(run) = telling.facts.runs.get(*index) else { continue };
+            if let Some(id) = &run.id {
+                self.node = NodeId::Text(id.as_str().into());
+            }
+            let told = self.run(run, telling.facts, &said, &mut sum);
+            told_all.is_handed_over |= told.is_handed_over;
+            told_all.failure = told.failure.or(told_all.failure);
+            sum.model = told.model.or(sum.model.take());
+            sum.revision = run.revision.or(sum.revision);
+        }
+        self.frames(telling, &said, &mut sum);
+        for approval in turn.approvals.iter().filter_map(|index| telling.facts.approvals.get(*index)) {
+            self.approval(approval);
+        }
+        for row in &own {
+            self.row(row, turn);
+        }
+        for (kind, spot) in &turn.others {
+            self.other(*kind, spot, &mut sum);
+        }
+        if let Some(spot) = &turn.scenario {
+            self.scenario(spot);
+        }
+        sum.outcome = outcome(telling, &own, &told_all, &sum, &self.turn);
+        let times = self.turn.iter().filter_map(|event| {
+            event.at.map(|at| Timestamp(at.0.saturating_add(event.duration_ms.unwrap_or(0).clamp(0, 1 << 50))))
+        });
+        let runs = turn.runs.iter().filter_map(|index| telling.facts.runs.get(*index)?.end);
+        sum.ended_at = times.chain(runs).max();
+        sum
+    }
+
+    /// Adds the events of a run, and of those that it started.
+    fn run(&mut self, run: &Run, facts: &Facts<'a>, said: &dyn Fn(&str) -> bool, sum: &mut Sum) -> Told {
+        let before = self.turn.len();
+        let told = self.trace(run, facts, said);
+        sum.usage.add(&run.usage.unwrap_or(told.usage));
+        for approval in facts.approvals_of(run).into_iter().filter_map(|index| facts.approvals.get(index)) {
+            let spots: Vec<Spot> = self
+                .turn
+                .get(before..)
+                .unwrap_or_default()
+                .iter()
+                .filter(|event| event.kind == EventKind::Approval)
+                .filter_map(|event| self.details.get(&event.place).map(|detail| detail.spot.clone()))
+                .collect();
+            if !spots.contains(&approval.spot) {
+                self.approval(approval);
+            }
+        }
+        for (kind, spot) in &run.results {
+            self.result(*kind, spot, run, said);
+        }
+        self.fate(run, &told, sum);
+        self.started(run, facts, sum, 0);
+        told
+    }
+
+    /// What a run's status and delivery tell.
+    fn fate(&mut self, run: &Run, told: &Told, sum: &mut Sum) {
+        let spot = run
+            .record
+            .clone()
+            .or_else(|| run.traces.first().cloned())
+            .or_else(|| run.results.first().map(|(_, spot)| spot.clone()));
+        let Some(spot) = spot else { return };
+        let end = run.end.or(run.start);
+        if run.is_inferred {
+            self.note(&spot, run.start, "this run was given to its prompt by their times");
+        }
+        match run.status.as_str() {
+            "FAILED" if told.failure.is_none() => {
+                let fact = Fact::Failure { code: Some("FAILED".to_owned()), message: "the run failed".to_owned() };
+                self.mark(EventKind::Failure, &spot, end, "the run failed", fact);
+            }
+            "REJECTED" => {
+                let why = run.rejection.as_deref().unwrap_or("the run was rejected before its model ran");
+                let fact = Fact::Failure { code: Some("REJECTED".to_owned()), message: short(why) };
+                self.mark(EventKind::Failure, &spot, end, why, fact);
+            }
+            "CANCELLED" | "CANCELED" => {
+                let message = "the run was cancelled".to_owned();
+                self.mark(EventKind::Interruption, &spot, end, "the run was cancelled", Fact::Interruption { message });
+            }
+            _ => {}
+        }
+        if let Some(delivery) = run.delivery.as_deref() {
+            let known = ["NOT_APPLICABLE", "DELIVERED", "UNSPECIFIED"];
+            if !known.contains(&delivery.to_ascii_uppercase().as_str()) {
+                self.note(&spot, end, &format!("the reply was not delivered: {delivery}"));
+            }
+        }
+        if let Some(waiting) = run.waiting.as_ref().filter(|_| run.is_live()) {
+            let value = waiting.value(self.files);
+            let kind = word(value, "kind").to_lowercase();
+            sum.parked = Some(format!("the run waits for its {kind}"));
+            if kind == "consult" && word(value, "participantKind") != "AGENT" {
+                let name = text(value, "displayName").unwrap_or("somebody");
+                let question = format!("a question to {name}; its text is not in this record");
+                self.question(waiting, time(value, "waitingSince"), question, QuestionState::Pending, Vec::new());
+            } else if kind == "subtask" {
+                let label = format!("waits for {} sub-tasks", count(value, "childCount").unwrap_or(0));
+                self.note(waiting, time(value, "waitingSince"), &label);
+            }
+        } else if run.is_live() {
+            sum.parked =
+                Some(if run.is_parked() { "the run is parked" } else { "the run is still going on" }.to_owned());
+        }
+    }
+
+    fn question(
+        &mut self,
+        spot: &Spot,
+        at: Option<Timestamp>,
+        question: String,
+        state: QuestionState,
+        answers: Vec<String>,
+    ) {
+        let label = question.clone();
+        let fact = Fact::Question { question: short(&question), options: Vec::new(), answers, state };
+        self.mark(EventKind::Question, spot, at, &label, fact);
+    }
+
+    /// The runs that a run started, each with its own events.
+    fn started(&mut self, run: &Run, facts: &Facts<'a>, sum: &mut Sum, depth: usize) {
+        let Some(parent) = run.id.as_deref().filter(|_| depth < MAX_RUNS_DEEP) else { return };
+        for child in facts.runs.iter().filter(|other| other.parent.as_deref() == Some(parent) && other.id != run.id) {
+            let (Some(id), Some(spot)) = (child.id.clone(), child.record.clone().or(child.traces.first().cloned()))
+            else {
+                continue;
+            };
+            if sum.subagents.iter().any(|known| known.id == id) {
+                continue;
+            }
+            let agent = child.agent.clone().unwrap_or_default();
+            let kind = child.run_type.to_lowercase().replace('_', " ");
+            let name = match kind.as_str() {
+                "" => agent,
+                kind => format!("{agent} ({kind})"),
+            };
+            let status = subagent_status(&child.status);
+            let label = child.subject.clone().unwrap_or_else(|| name.clone());
+            let fact = Fact::Subagent { id: id.clone(), name: Some(short(&name)), status };
+            let event = self.mark(EventKind::Subagent, &spot, child.start, &label, fact);
+            event.duration_ms = child.start.zip(child.end).map(|(start, end)| end.since(start)).filter(|ms| *ms >= 0);
+            let outer = std::mem::take(&mut self.turn);
+            let told = self.trace(child, facts, &|_| false);
+            let events = self.take_turn();
+            self.turn = outer;
+            let used = child.usage.unwrap_or(told.usage);
+            sum.usage.add(&used);
+            sum.subagents.push(Subagent {
+                id,
+                name: Some(name),
+                status,
+                call_id: None,
+                path: None,
+                usage: used,
+                events,
+            });
+            self.started(child, facts, sum, depth + 1);
+        }
+    }
+
+    /// What a record of a run's inputs and output adds.
+    fn result(&mut self, kind: Kind, spot: &Spot, run: &Run, said: &dyn Fn(&str) -> bool) {
+        let value = spot.value(self.files);
+        let end = run.end.or(run.start);
+        match kind {
+            Kind::Execute => {
+                if text(value, "response").is_some_and(|text| !said(text) && !self.says(text)) {
+                    self.say(EventKind::Text, &spot.below("response"), end);
+                }
+            }
+            Kind::Stage => {
+                for index in 0..at(value, &["simulatedCalls"]).as_array().map_or(0, Vec::len) {
+                    let call = spot.below("simulatedCalls").below(index);
+                    self.say(EventKind::Notice, &call, end);
+                }
+                if !spoken(at(value, &["output"])).is_empty() {
+                    self.say(EventKind::Text, &spot.below("output"), end);
+                }
+                let verdict = at(value, &["verdict"]);
+                if verdict.is_object() {
+                    let words =
+                        [text(verdict, "kind"), text(verdict, "toStatus"), any_text(verdict, &["cause", "detail"])];
+                    let label = format!("verdict: {}", words.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+                    self.add(EventKind::Notice, &spot.below("verdict"), How::Said, end, &label);
+                }
+            }
+            _ => {
+                let result = result_text(at(value, &["result"])).into_owned();
+                if !result.is_empty() && !said(&result) && !self.says(&result) {
+                    let inner = ["strValue", "jsonValue", "fileLink"].map(|key| spot.below("result").below(key));
+                    let inner = inner.into_iter().find(|spot| !spot.value(self.files).is_null());
+                    self.say(EventKind::Text, &inner.unwrap_or_else(|| spot.below("result")), end);
+                }
+            }
+        }
+    }
+
+    /// Whether the turn's events say this text already.
+    fn says(&self, text: &str) -> bool {
+        self.turn.iter().filter(|event| event.kind == EventKind::Text).any(|event| {
+            let detail = self.details.get(&event.place);
+            detail.is_some_and(|detail| spoken(detail.spot.value(self.files)).trim() == text.trim())
+        })
+    }
+
+    fn row(&mut self, row: &Row<'a>, turn: &Turn<'a>) {
+        let spot = row.spot();
+        let key = row.text_key(self.files);
+        if let Some(run) = row.run.as_deref().or(row.id.as_deref()) {
+            self.node = NodeId::Text(run.into());
+        }
+        let is_prompt = matches!(turn.prompt, Some(Prompt::Row(prompt)) if turn.rows.first() == Some(&prompt))
+            && row.author == Author::Participant;
+        match row.author {
+            Author::Participant if is_prompt => {}
+            Author::Operator => {
+                self.note(&spot, row.at, "a colleague took over and wrote this");
+                self.say(EventKind::Text, &spot.below(key), row.at);
+            }
+            Author::Platform => {
+                self.say(EventKind::Notice, &spot.below(key), row.at);
+            }
+            Author::Participant | Author::Agent => {
+                self.say(EventKind::Text, &spot.below(key), row.at);
+            }
+        }
+        if let Some(note) = &row.note {
+            self.note(&spot, row.at, note);
+        }
+    }
+
+    /// Answers to rewinds and forks, evaluations, impacts.
+    fn other(&mut self, kind: Kind, spot: &Spot, sum: &mut Sum) {
+        let value = spot.value(self.files);
+        let figure = |key: &str| count(value, key).unwrap_or(0);
+        match kind {
+            Kind::Rewind => {
+                let label = format!(
+                    "a rewind to before this message dropped {} runs, {} of them parked and cancelled, {} messages and {} console rows",
+                    figure("droppedRuns"),
+                    figure("cancelledRuns"),
+                    figure("droppedMessages"),
+                    figure("droppedConsoleRows"),
+                );
+                self.add(EventKind::Notice, spot, How::Said, time(value, "prefillOccurredAt"), &label);
+            }
+            Kind::Fork => {
+                let source = text(value, "sourceSessionId").unwrap_or("another session");
+                let label = format!("forked from {source}: {} messages copied", figure("copiedMessages"));
+                self.add(EventKind::Notice, spot, How::Said, time(value, "prefillOccurredAt"), &label);
+                if flag(value, "sent") == Some(true) {
+                    self.note(spot, time(value, "prefillOccurredAt"), "the message was sent again to the fork");
+                }
+            }
+            Kind::Impact => {
+                for (index, config) in at(value, &["configs"]).as_array().into_iter().flatten().enumerate() {
+                    let name = any_text(config, &["displayName", "integrationId"]).unwrap_or("an integration");
+                    let changes = |key: &str| at(config, &["diff", key]).as_array().map_or(0, Vec::len);
+                    let label = format!(
+                        "simulated {name}: {} added, {} modified, {} removed",
+                        changes("added"),
+                        changes("modified"),
+                        changes("removed"),
+                    );
+                    self.add(EventKind::Notice, &spot.below("configs").below(index), How::Said, None, &label);
+                }
+            }
+            _ => {
+                for (key, words) in [("baseRevisionResult", "baseline"), ("candidateRevisionResult", "candidate")] {
+                    let side = at(value, &[key]);
+                    if side.is_object() {
+                        self.note(&spot.below(key), None, &format!("the {words}'s reply"));
+                        self.say(EventKind::Text, &spot.below(key).below("response"), None);
+                        sum.usage.add(&usage(at(side, &["trace"])));
+                    }
+                }
+                let verdict = at(value, &["verdict"]);
+                if verdict.is_object() {
+                    let words = [text(verdict, "outcome"), text(verdict, "reason")];
+                    let label = format!("verdict: {}", words.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+                    self.add(EventKind::Notice, &spot.below("verdict"), How::Said, None, &label);
+                }
+            }
+        }
+    }
+
+    fn scenario(&mut self, spot: &Spot) {
+        let value = spot.value(self.files);
+        for (index, assertion) in at(value, &["assertions"]).as_array().into_iter().flatten().enumerate() {
+            let passed = if flag(assertion, "passed") == Some(true) { "passed" } else { "did not pass" };
+            let words = [text(assertion, "kind"), Some(passed), text(assertion, "detail")];
+            let label = format!("assertion {}", words.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+            self.add(EventKind::Notice, &spot.below("assertions").below(index), How::Said, None, &label);
+        }
+        if flag(value, "passed") == Some(false) {
+            let first = at(value, &["failures"]).get(0).map(|failure| spoken(failure).into_owned());
+            let message = text(value, "error").map(str::to_owned).or(first).unwrap_or("the scenario failed".to_owned());
+            let fact = Fact::Failure { code: None, message: short(&message) };
+            self.mark(EventKind::Failure, spot, None, &message, fact);
+        }
+    }
+}
+
+/// How a turn ended: as its runs say, else as its frames and rows let one conclude.
+fn outcome(
+    telling: &Telling<'_, '_>,
+    own: &[&Row<'_>],
+    told: &Told,
+    sum: &Sum,
+    events: &[crate::model::Event],
+) -> Outcome {
+    let turn = telling.turn;
+    let runs = turn.runs.iter().filter_map(|index| telling.facts.runs.get(*index));
+    let statuses: Vec<&str> = runs.map(|run| run.status.as_str()).collect();
+    let is_taken_over = told.is_handed_over || own.iter().any(|row| row.author == Author::Operator);
+    let is_answered = own.iter().any(|row| row.author == Author::Agent);
+    let any = |words: &[&str]| statuses.iter().any(|status| words.contains(status));
+    let ends = turn.frames.iter().rev().find_map(|frame| match (frame.kind, text(frame.value, "outcome")) {
+        ("turn_complete", Some(outcome)) => Some(outcome),
+        ("failed" | "error", _) => Some("failed"),
+        ("done", _)
+            if text(frame.value, "status").is_some_and(|s| s.to_lowercase().replace('_', "") == "waitingforhuman") =>
+        {
+            Some("suspended")
+        }
+        ("done", _) => Some("replied"),
+        _ => None,
+    });
+    let pending_call = events.iter().any(|event| {
+        matches!(
+            event.marker.as_deref(),
+            Some(Marker { fact: Fact::Approval { decision: crate::model::Decision::Pending, .. }, .. })
+        )
+    });
+    if any(&["FAILED", "REJECTED"]) || (turn.scenario.is_some() && events.iter().any(|e| e.kind == EventKind::Failure))
+    {
+        return Outcome::Failed;
+    }
+    match ends {
+        _ if any(&["CANCELLED", "CANCELED"]) => Outcome::Interrupted,
+        _ if is_taken_over => Outcome::HandedOver,
+        _ if sum.parked.is_some() || (any(&["IN_PROGRESS", "WAITING_FOR_ASYNC"])) => Outcome::Pending,
+        _ if any(&["COMPLETED"]) => Outcome::Done,
+        Some("failed") => Outcome::Failed,
+        Some("suspended") => Outcome::Pending,
+        Some("replied" | "silent" | "completed") => Outcome::Done,
+        _ if is_answered => Outcome::Done,
+        _ if pending_call || (telling.is_last && turn.prompt_row().is_some()) => Outcome::Pending,
+        _ if turn.others.iter().any(|(kind, _)| matches!(kind, Kind::Rewind | Kind::Fork)) => Outcome::Pending,
+        _ if told.failure.is_some() => Outcome::Failed,
+        _ if events.iter().any(|event| event.kind == EventKind::Text) => Outcome::Done,
+        _ => Outcome::Unknown,
+    }
+}
+
+impl<'a> Maker<'a> {
+    /// Adds what the frames tell that nothing else does.
+    fn frames(&mut self, telling: &Telling<'_, 'a>, said: &dyn Fn(&str) -> bool, sum: &mut Sum) {
+        let frames = &telling.turn.frames;
+        let mut pieces: Vec<Spot> = Vec::new();
+        for (index, frame) in frames.iter().enumerate() {
+            if frame.kind != "text" && !matches!(frame.kind, "status" | "typing" | "usage" | "step_trace") {
+                self.pieces(&mut pieces, said);
+            }
+            if let Some(run) = any_id(frame.value, &["record_id", "executionRecordId"]) {
+                self.node = NodeId::Text(run.as_str().into());
+            }
+            self.frame(frame, frames.get(index + 1..).unwrap_or_default(), telling, said, sum, &mut pieces);
+        }
+        self.pieces(&mut pieces, said);
+    }
+
+    fn frame(
+        &mut self,
+        frame: &Frame<'a>,
+        after: &[Frame<'a>],
+        telling: &Telling<'_, 'a>,
+        said: &dyn Fn(&str) -> bool,
+        sum: &mut Sum,
+        pieces: &mut Vec<Spot>,
+    ) {
+        let value = frame.value;
+        let words = any_text(value, &["message", "text"]).unwrap_or_default();
+        match frame.kind {
+            "reply" if said(words) || self.says(words) => {}
+            "reply" => {
+                self.say(EventKind::Text, &frame.spot.below("text"), frame.at);
+            }
+            "text" => {
+                let key = ["delta", "chunk", "text"].into_iter().find(|key| value.get(key).is_some());
+                pieces.extend(key.map(|key| frame.spot.below(key)));
+            }
+            "blocked" => {
+                let label = format!("send to {} was blocked: {words}", text(value, "target").unwrap_or("a channel"));
+                self.add(EventKind::Notice, &frame.spot.below("text"), How::Said, frame.at, &label);
+            }
+            "failed" | "error" => {
+                let words = if words.is_empty() { "the turn failed" } else { words };
+                let fact = Fact::Failure { code: any_id(value, &["code"]), message: short(words) };
+                self.mark(EventKind::Failure, &frame.spot, frame.at, words, fact);
+            }
+            "tool_call" => self.call(frame, after),
+            "tool_result" => self.lone_result(frame),
+            "pending_consult" => self.consult(frame, after, telling, sum),
+            "turn_complete" if text(value, "outcome") == Some("silent") => {
+                self.note(&frame.spot, frame.at, "the agent chose not to answer");
+            }
+            "step_trace" if !only_began(value) => {
+                self.add(EventKind::Notice, &frame.spot, How::Said, frame.at, &frame_label(value));
+            }
+            "done" | "usage" => {
+                let used = usage(value);
+                let known = telling.turn.runs.iter().filter_map(|run| telling.facts.runs.get(*run));
+                if !known.into_iter().any(|run| run.usage.is_some()) {
+                    sum.usage.add(&used);
+                }
+                self.delivered(frame, said);
+            }
+            "event" => {
+                let parts =
+                    [any_text(value, &["kind", "changeKind"]), text(value, "conversation_id"), text(value, "state")];
+                self.note(&frame.spot, frame.at, &parts.into_iter().flatten().collect::<Vec<_>>().join(" · "));
+            }
+            "start" | "stopped" | "draft" | "status" | "typing" | "turn_complete" | "step_trace"
+            | "pending_approval" | "stream_live" | "heartbeat" | "keep-alive" | "message" | "testchat" => {}
+            other => {
+                let label = if other.is_empty() { "a frame without a type" } else { other }.to_owned();
+                self.add(EventKind::Unknown, &frame.spot, How::Said, frame.at, &label);
+            }
+        }
+    }
+
+    /// The text of a run's stream that came in pieces.
+    fn pieces(&mut self, pieces: &mut Vec<Spot>, said: &dyn Fn(&str) -> bool) {
+        let taken = std::mem::take(pieces);
+        let Some((first, more)) = taken.split_first() else { return };
+        let whole: String = taken.iter().map(|spot| spoken(spot.value(self.files)).into_owned()).collect();
+        if whole.is_empty() || said(&whole) {
+            return;
+        }
+        let event = self.add(EventKind::Text, first, How::Said, None, &whole);
+        event.text_bytes = u32::try_from(whole.len()).unwrap_or(u32::MAX);
+        let place = event.place;
+        if let Some(detail) = self.details.get_mut(&place) {
+            detail.more = more.to_vec();
+        }
+    }
+
+    /// The whole result that may come with the end of a run's stream.
+    fn delivered(&mut self, frame: &Frame<'a>, said: &dyn Fn(&str) -> bool) {
+        let spot = frame.spot.below("response");
+        if let Some(response) = text(frame.value, "response").filter(|text| !said(text) && !self.says(text)) {
+            let at = frame.at;
+            self.add(EventKind::Text, &spot, How::Said, at, response);
+        }
+    }
+
+    fn call(&mut self, frame: &Frame<'a>, after: &[Frame<'a>]) {
+        let value = frame.value;
+        let call = any_id(value, &["toolCallId", "id"]);
+        if call.as_deref().is_some_and(|call| self.has_call(call)) {
+            return;
+        }
+        let result = after.iter().find(|other| {
+            other.kind == "tool_result" && call.is_some() && any_id(other.value, &["toolCallId", "id"]) == call
+        });
+        let name = tool_name(value);
+        let trace = at(value, &["toolTrace"]);
+        let display = any_text(value, &["displayName", "display_name"]).or(text(trace, "displayName")).unwrap_or(&name);
+        let arguments = [value.get("argsSummary"), value.get("arguments"), trace.get("parameters")];
+        let arguments = arguments.into_iter().flatten().next().map(spoken).unwrap_or_default();
+        let label = format!("{display} {arguments}");
+        let fact = result.and_then(|result| failed(result.value));
+        let started = any_time_of(value, true).or(frame.at);
+        let ended = result.and_then(|result| any_time_of(result.value, false).or(result.at));
+        let state = result.map_or(ToolState::Pending, |result| state_of(result.value));
+        let event = self.add(EventKind::Tool, &frame.spot, How::ToolFrame, started, &label);
+        let place = event.place;
+        event.duration_ms = started.zip(ended).map(|(from, to)| to.since(from)).filter(|ms| *ms >= 0);
+        event.tool = Some(Box::new(Tool { name: short(&name), call_id: call, state, result: result.map(|_| place) }));
+        event.marker = fact.map(|fact| Box::new(Marker::recorded(fact, ended)));
+        if let (Some(detail), Some(result)) = (self.details.get_mut(&place), result) {
+            detail.more.push(result.spot.clone());
+        }
+    }
+
+    /// A result whose call is not among the frames of the turn.
+    fn lone_result(&mut self, frame: &Frame<'a>) {
+        let call = any_id(frame.value, &["toolCallId", "id"]);
+        let is_known = call.as_deref().is_some_and(|call| self.has_call(call));
+        let is_held = |event: &crate::model::Event| {
+            event.kind == EventKind::Approval && event.tool.as_ref().is_some_and(|tool| tool.call_id == call)
+        };
+        if is_known || (call.is_some() && self.turn.iter().any(is_held)) {
+            return;
+        }
+        let name = tool_name(frame.value);
+        let label =
+            format!("{name} {}", any_text(frame.value, &["resultSummary", "message", "outcome"]).unwrap_or_default());
+        let fact = failed(frame.value);
+        let event = self.add(EventKind::ToolResult, &frame.spot, How::ToolFrame, frame.at, &label);
+        let (place, at) = (event.place, event.at);
+        event.tool = Some(Box::new(Tool {
+            name: short(&name),
+            call_id: call,
+            state: state_of(frame.value),
+            result: Some(place),
+        }));
+        event.marker = fact.map(|fact| Box::new(Marker::recorded(fact, at)));
+    }
+
+    fn consult(&mut self, frame: &Frame<'a>, after: &[Frame<'a>], telling: &Telling<'_, 'a>, sum: &mut Sum) {
+        let value = frame.value;
+        let question = text(value, "question").unwrap_or("a question that is not recorded").to_owned();
+        let operation = id(value, "operationId");
+        let child = telling.facts.runs.iter().find(|run| operation.is_some() && run.operation == operation);
+        let result = after.iter().find(|other| {
+            other.kind == "tool_result"
+                && (tool_name(other.value).contains("consult") || tool_name(other.value).contains("delegate"))
+        });
+        let answers: Vec<String> = result
+            .and_then(|result| any_text(result.value, &["resultSummary", "message"]))
+            .map(short)
+            .into_iter()
+            .collect();
+        let is_declined = result.is_some_and(|result| {
+            ["outcome", "refusalReason"]
+                .iter()
+                .any(|key| matches!(word(result.value, key).as_str(), "DECLINED" | "PARTICIPANTDECLINED" | "REFUSED"))
+        });
+        // A turn that goes on after the question has its answer.
+        let goes_on = after.iter().any(|other| {
+            matches!(other.kind, "reply" | "tool_call" | "tool_result")
+                || text(other.value, "outcome") == Some("replied")
+        });
+        let is_done = child.is_some_and(|run| run.status == "COMPLETED");
+        let state = match (is_declined, goes_on || is_done) {
+            (true, _) => QuestionState::Declined,
+            (_, true) => QuestionState::Answered,
+            _ => QuestionState::Pending,
+        };
+        let starts = child.and_then(|run| run.start);
+        self.question(&frame.spot, frame.at.or(starts), question, state, answers);
+        if !is_agent_advisor(value) {
+            sum.questions.push(frame.spot.clone());
+        }
+    }
+}
+
+fn any_time_of(value: &Value, starts: bool) -> Option<Timestamp> {
+    let keys = if starts { ["start_time_ms", "startTime"] } else { ["end_time_ms", "endTime"] };
+    keys.iter().find_map(|key| time(value, key))
+}
+
+fn state_of(result: &Value) -> ToolState {
+    match any_text(result, &["outcome", "status"]).unwrap_or_default().to_ascii_lowercase().as_str() {
+        "refused" | "rejected" => ToolState::Denied,
+        "failed" | "error" | "failure" => ToolState::Failed,
+        _ => ToolState::Done,
+    }
+}
+
+fn failed(result: &Value) -> Option<Fact> {
+    let message = any_text(result, &["message", "error", "resultSummary"]).unwrap_or("the tool failed");
+    (state_of(result) == ToolState::Failed).then(|| Fact::Failure { code: None, message: short(message) })
+}
