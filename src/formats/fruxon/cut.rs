@@ -52,7 +52,7 @@ pub fn export(conversation: &Conversation, keeps: &dyn Fn(&Mark) -> bool, watch:
     let others = others(conversation, &stays)?;
     let rewrite = match data.container {
         Container::Rows { start, in_page } => rows(data, start, in_page, &own, &is_kept, &others)?,
-        Container::Lines | Container::Events | Container::Document => lines(data, &own, &is_kept, &others)?,
+        Container::Lines | Container::Events | Container::Document { .. } => lines(data, &own, &is_kept, &others)?,
     };
     let session_id = fork_name(&conversation.session.id);
     let ending = data.path().extension().map_or("json".to_owned(), |ending| ending.to_string_lossy().into_owned());

@@ -1,10 +1,11 @@
 //! Events, made of whatever record tells of them, and where the text behind each is.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::facts::{Approval, Spot};
+use super::approvals::Approval;
+use super::facts::Spot;
 use super::field::{spoken, text};
 use super::read::FileData;
 use crate::formats::labels::{MARKER_BYTES, line};
@@ -49,12 +50,23 @@ pub struct Maker<'a> {
     pub node: NodeId,
     /// The events of the current turn so far.
     pub turn: Vec<Event>,
+    /// Its calls, and what is said in it.
+    calls: HashSet<String>,
+    texts: HashSet<String>,
 }
 
 impl<'a> Maker<'a> {
     pub fn new(files: &'a [FileData]) -> Self {
         let node = NodeId::Text("".into());
-        Self { files, details: HashMap::new(), blocks: HashMap::new(), node, turn: Vec::new() }
+        Self {
+            files,
+            details: HashMap::new(),
+            blocks: HashMap::new(),
+            node,
+            turn: Vec::new(),
+            calls: HashSet::new(),
+            texts: HashSet::new(),
+        }
     }
 
     /// A place of its own for a fact: events of one record are told apart by their block.
@@ -111,12 +123,24 @@ impl<'a> Maker<'a> {
     /// Adds what was said at a spot.
     pub fn say(&mut self, kind: EventKind, spot: &Spot, at: Option<Timestamp>) -> &mut Event {
         let said = spoken(spot.value(self.files));
+        if kind == EventKind::Text {
+            self.texts.insert(said.trim().to_owned());
+        }
         self.add(kind, spot, How::Said, at, &said)
     }
 
     /// Whether a tool call with this id is among the turn's events.
     pub fn has_call(&self, call: &str) -> bool {
-        self.turn.iter().any(|event| event.kind == EventKind::Tool && call_of(event) == Some(call))
+        self.calls.contains(call)
+    }
+
+    pub fn note_call(&mut self, call: Option<&str>) {
+        self.calls.extend(call.map(str::to_owned));
+    }
+
+    /// Whether the turn's events say this text already.
+    pub fn says(&self, text: &str) -> bool {
+        self.texts.contains(text.trim())
     }
 
     /// Adds a held call.
@@ -153,6 +177,8 @@ impl<'a> Maker<'a> {
     /// The turn's events in the order of their times; those without one stay behind the event before them. What belongs
     /// inside a tool call's row is folded into it.
     pub fn take_turn(&mut self) -> Vec<Event> {
+        self.calls.clear();
+        self.texts.clear();
         let mut last = i64::MIN;
         let mut keyed: Vec<(i64, Event)> = Vec::with_capacity(self.turn.len());
         for event in self.turn.drain(..) {
@@ -171,8 +197,8 @@ fn fold(events: &mut Vec<Event>) {
     let mut calls: HashMap<String, usize> = HashMap::new();
     let mut held: Vec<Event> = Vec::new();
     let mut kept: Vec<Event> = Vec::with_capacity(events.len());
-    let has_call = |event: &Event, all: &[String]| call_of(event).is_some_and(|call| all.iter().any(|id| id == call));
-    let all: Vec<String> = events
+    let has_call = |event: &Event, all: &HashSet<String>| call_of(event).is_some_and(|call| all.contains(call));
+    let all: HashSet<String> = events
         .iter()
         .filter(|event| event.kind == EventKind::Tool)
         .filter_map(|event| call_of(event).map(str::to_owned))

@@ -1,18 +1,18 @@
 //! Runs, approvals and frames: what the records of one conversation tell beside its messages, each thing once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use super::approvals::{Approval, approval, audited};
 use super::field::{any_id, any_text, any_time, at, below, count, flag, id, number, text, time, word};
 use super::join::Group;
 use super::kind::{Kind, starts_stream};
 use super::read::{FileData, Record};
-use super::walk::{self, Visited};
-use crate::model::{Decision, Timestamp, Usage};
+use crate::model::{Timestamp, Usage};
 
 /// Where in which record a fact is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Spot {
     pub file: usize,
     pub record: usize,
@@ -79,54 +79,6 @@ impl Run {
     }
 }
 
-/// One held tool call.
-#[derive(Clone, Debug)]
-pub struct Approval {
-    pub id: Option<String>,
-    pub run: Option<String>,
-    pub tool: String,
-    pub call: Option<String>,
-    pub prompt: Option<String>,
-    pub actors: Vec<String>,
-    pub decision: Decision,
-    pub by: Option<String>,
-    pub reason: Option<String>,
-    pub requested: Option<Timestamp>,
-    pub responded: Option<Timestamp>,
-    /// The decision is read out of an answer's text.
-    pub is_inferred: bool,
-    pub spot: Spot,
-}
-
-impl Approval {
-    /// Takes what another record of the same request adds.
-    fn merge(&mut self, other: Self) {
-        fn fill<T>(own: &mut Option<T>, other: Option<T>) {
-            if own.is_none() {
-                *own = other;
-            }
-        }
-        fill(&mut self.run, other.run);
-        fill(&mut self.call, other.call);
-        fill(&mut self.prompt, other.prompt);
-        fill(&mut self.by, other.by);
-        fill(&mut self.reason, other.reason);
-        fill(&mut self.requested, other.requested);
-        fill(&mut self.responded, other.responded);
-        if self.tool.is_empty() {
-            self.tool = other.tool;
-        }
-        if self.actors.is_empty() {
-            self.actors = other.actors;
-        }
-        // Records are of different moments: one that knows how it ended is the later one.
-        if self.decision == Decision::Pending {
-            self.decision = other.decision;
-            self.is_inferred |= other.is_inferred;
-        }
-    }
-}
-
 /// A frame of a stream.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {
@@ -160,22 +112,35 @@ pub struct Facts<'a> {
     pub history_id: Option<String>,
     pub agents: Vec<String>,
     by_id: HashMap<String, usize>,
-    requests: HashMap<String, usize>,
+    children: HashMap<String, Vec<usize>>,
+    held: HashMap<String, Vec<usize>>,
+    pub requests: HashMap<String, usize>,
 }
 
 impl<'a> Facts<'a> {
     pub fn gather(files: &'a [FileData], group: &Group) -> Self {
         let mut facts = Self::default();
         let mut segment = None;
+        let inferred: HashSet<_> = group.inferred.iter().collect();
         for (file, record) in &group.records {
             let Some(read) = files.get(*file).and_then(|data| data.records.get(*record)) else { continue };
             let before = facts.runs.len();
             facts.add(read, Spot::new(*file, *record), &mut segment);
-            if group.inferred.contains(&(*file, *record)) {
+            if inferred.contains(&(*file, *record)) {
                 facts.runs.iter_mut().skip(before).for_each(|run| run.is_inferred = true);
             }
         }
         facts.find_held_calls(files);
+        for (index, run) in facts.runs.iter().enumerate() {
+            if let Some(parent) = run.parent.clone().filter(|parent| Some(parent) != run.id.as_ref()) {
+                facts.children.entry(parent).or_default().push(index);
+            }
+        }
+        for (index, approval) in facts.approvals.iter().enumerate() {
+            if let Some(run) = approval.run.clone() {
+                facts.held.entry(run).or_default().push(index);
+            }
+        }
         facts
     }
 
@@ -195,8 +160,12 @@ impl<'a> Facts<'a> {
             Kind::Trace | Kind::Projected => self.add_trace(value, spot),
             Kind::Otlp | Kind::RawSpans => self.add_spans(value, &spot),
             Kind::Result | Kind::Execute | Kind::Stage => self.add_result(kind, value, spot),
-            Kind::Approval => self.add_approval(approval(value, spot)),
-            Kind::Audit => self.add_approval(audited(value, spot)),
+            Kind::Approval | Kind::Audit => {
+                self.note_session(None, id(value, "sessionId"));
+                self.note_agent(value);
+                let read = if kind == Kind::Approval { approval } else { audited };
+                self.add_approval(read(value, spot));
+            }
             Kind::Rewind | Kind::Fork => {
                 self.note_session(id(value, "sessionId"), id(value, "targetSessionId"));
                 self.note_agent(value);
@@ -257,12 +226,18 @@ impl<'a> Facts<'a> {
         None
     }
 
+    /// The runs that a run started.
+    pub fn started_by(&self, run: &Run) -> impl Iterator<Item = &Run> {
+        let children = run.id.as_ref().and_then(|id| self.children.get(id));
+        children.into_iter().flatten().filter_map(|index| self.runs.get(*index))
+    }
+
     /// The approvals of a run, in the order in which they were asked for.
-    pub fn approvals_of(&self, run: &Run) -> Vec<usize> {
-        let own = |approval: &Approval| approval.run.is_some() && approval.run == run.id;
-        let mut found: Vec<usize> =
-            (0..).zip(&self.approvals).filter(|(_, a)| own(a)).map(|(index, _)| index).collect();
-        found.sort_by_key(|index| self.approvals.get(*index).and_then(|approval| approval.requested));
+    pub fn approvals_of(&self, run: &Run) -> Vec<&Approval> {
+        let held = run.id.as_ref().and_then(|id| self.held.get(id));
+        let mut found: Vec<&Approval> =
+            held.into_iter().flatten().filter_map(|index| self.approvals.get(*index)).collect();
+        found.sort_by_key(|approval| approval.requested);
         found
     }
 
@@ -387,83 +362,6 @@ impl<'a> Facts<'a> {
             self.streams.push(stream);
         }
     }
-
-    /// The approvals that traces, streams and waiting runs tell of.
-    fn find_held_calls(&mut self, files: &'a [FileData]) {
-        let mut found = Vec::new();
-        for run in &self.runs {
-            for trace in &run.traces {
-                for Visited { spot, value, .. } in walk::steps(files, trace) {
-                    let held = at(value, &["hitlTrace"]);
-                    if held.is_object() {
-                        let mut approval = approval(held, spot.below("hitlTrace"));
-                        approval.id = any_id(held, &["requestId"]);
-                        approval.call = id(value, "id");
-                        approval.run = run.id.clone();
-                        found.push(approval);
-                    }
-                }
-            }
-            if let Some(spot) = &run.waiting {
-                found.extend(waited(spot.value(files), run, spot));
-            }
-        }
-        for stream in &self.streams {
-            found.extend(held_in(stream));
-        }
-        found.into_iter().for_each(|approval| self.add_approval(approval));
-        self.take_outcomes();
-    }
-
-    /// How held calls ended, as the results in streams say it.
-    fn take_outcomes(&mut self) {
-        let is_outcome = |frame: &&Frame<'_>| frame.kind == "tool_result";
-        let frames: Vec<Frame<'a>> =
-            self.streams.iter().flat_map(|s| s.frames.iter().filter(is_outcome)).cloned().collect();
-        for frame in frames {
-            let call = any_id(frame.value, &["toolCallId", "id"]);
-            let known = self.approvals.iter_mut().find(|approval| call.is_some() && approval.call == call);
-            let message = text(frame.value, "message").map(str::to_owned);
-            let (decision, reason) = match (word(frame.value, "outcome").as_str(), text(frame.value, "refusalReason")) {
-                ("REFUSED", Some("expired")) => (Decision::Cancelled, Some("expired".to_owned())),
-                ("REFUSED", Some("withdrawn")) => {
-                    let why = message.map_or("withdrawn".to_owned(), |message| format!("withdrawn: {message}"));
-                    (Decision::Cancelled, Some(why))
-                }
-                ("REFUSED", _) => (Decision::Denied, message),
-                ("COMPLETED", _) => (Decision::Granted, None),
-                _ => continue,
-            };
-            let mut outcome = approval(&Value::Null, frame.spot.clone());
-            outcome.decision = decision;
-            outcome.reason = reason;
-            outcome.responded = frame.at;
-            // That it ran says that it was allowed; nobody says so.
-            outcome.is_inferred = decision == Decision::Granted;
-            match known {
-                Some(approval) => approval.merge(outcome),
-                None if decision != Decision::Granted => {
-                    outcome.tool = tool_name(frame.value);
-                    outcome.call = call;
-                    self.approvals.push(outcome);
-                }
-                None => {}
-            }
-        }
-    }
-
-    fn add_approval(&mut self, approval: Approval) {
-        let known = approval.id.as_ref().and_then(|id| self.requests.get(id)).copied();
-        if let Some(known) = known.and_then(|index| self.approvals.get_mut(index)) {
-            known.merge(approval);
-            return;
-        }
-        if let Some(id) = &approval.id {
-            self.requests.insert(id.clone(), self.approvals.len());
-        }
-        self.note_session(None, None);
-        self.approvals.push(approval);
-    }
 }
 
 impl Run {
@@ -516,119 +414,6 @@ fn rejection(value: &Value) -> Option<String> {
     let parts = [text(value, "rejectionReason"), text(value, "rejectionDetail")];
     let parts: Vec<&str> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(": "))
-}
-
-/// An approval of the list, or the `hitlTrace` of a step.
-fn approval(value: &Value, spot: Spot) -> Approval {
-    let response = text(value, "responseText").map(str::to_owned);
-    let (decision, is_inferred, note) = decision(value, response.as_deref());
-    let actors = at(value, &["authorizedApprovers"]).as_array().into_iter().flatten();
-    let requested = any_time(value, &["requestedAt", "createdAt"]);
-    let waited = number(value, "durationMs").filter(|ms| *ms >= 0.0);
-    let responded = time(value, "respondedAt").filter(|_| decision != Decision::Pending);
-    Approval {
-        id: id(value, "id"),
-        run: id(value, "executionRecordId"),
-        tool: text(value, "toolKey").unwrap_or_default().to_owned(),
-        call: id(value, "toolCallId"),
-        prompt: text(value, "outboundMessage").map(str::to_owned),
-        actors: actors.filter_map(Value::as_str).map(str::to_owned).collect(),
-        decision,
-        by: text(value, "respondedBy").map(str::to_owned),
-        reason: match (note, response) {
-            (Some(note), Some(response)) => Some(format!("{note}: {response}")),
-            (note, response) => note.map(str::to_owned).or(response),
-        },
-        requested,
-        responded: responded.or(requested.zip(waited).map(|(at, ms)| Timestamp(at.0.saturating_add(ms as i64)))),
-        is_inferred,
-        spot,
-    }
-}
-
-/// How it was decided, whether that was concluded, and the word for what was no decision.
-fn decision(value: &Value, response: Option<&str>) -> (Decision, bool, Option<&'static str>) {
-    match (word(value, "decision").as_str(), word(value, "status").as_str()) {
-        ("APPROVE" | "APPROVED", _) => (Decision::Granted, false, None),
-        ("REJECT" | "REJECTED", _) => (Decision::Denied, false, None),
-        (_, "EXPIRED") => (Decision::Cancelled, false, Some("expired")),
-        (_, "CANCELLED" | "CANCELED") => (Decision::Cancelled, false, Some("cancelled")),
-        (_, "WITHDRAWN") => (Decision::Cancelled, false, Some("withdrawn")),
-        // The server takes the keyword for a yes and every other text for a no.
-        (_, "RESPONDED") if response.is_some() => {
-            let is_yes = response.is_some_and(|text| text.trim().to_lowercase().starts_with("approve"));
-            (if is_yes { Decision::Granted } else { Decision::Denied }, true, None)
-        }
-        (_, "RESPONDED") => (Decision::Cancelled, true, Some("answered; how is not recorded")),
-        _ => (Decision::Pending, false, None),
-    }
-}
-
-/// One audit event of an approval.
-fn audited(value: &Value, spot: Spot) -> Approval {
-    let mut approval = approval(value, spot);
-    let created = time(value, "createdAt");
-    approval.id = id(value, "approvalRequestId");
-    let (decision, note) = match word(value, "eventType").as_str() {
-        "EXPIRED" => (Decision::Cancelled, Some("expired")),
-        "CANCELLED" => (Decision::Cancelled, Some("cancelled")),
-        _ => (approval.decision, None),
-    };
-    approval.decision = decision;
-    let is_request = word(value, "eventType") == "REQUESTED";
-    approval.requested = created.filter(|_| is_request);
-    approval.responded = created.filter(|_| !is_request);
-    approval.by = text(value, "actor").filter(|_| !is_request).map(str::to_owned);
-    approval.reason = note.map(str::to_owned).or(approval.reason).or(text(value, "detail").map(str::to_owned));
-    approval
-}
-
-/// The approval that a parked run waits for.
-fn waited(waiting: &Value, run: &Run, spot: &Spot) -> Option<Approval> {
-    let request = id(waiting, "approvalRequestId")?;
-    let mut approval = approval(waiting, spot.clone());
-    approval.id = Some(request);
-    approval.run = run.id.clone();
-    approval.requested = time(waiting, "waitingSince");
-    Some(approval)
-}
-
-/// The approvals that the frames of a stream tell of, with how they ended.
-fn held_in(stream: &Stream<'_>) -> Vec<Approval> {
-    let run = stream.frames.iter().find_map(|frame| any_id(frame.value, &["record_id", "executionRecordId"]));
-    let mut held: Vec<Approval> = Vec::new();
-    for frame in &stream.frames {
-        let value = frame.value;
-        match frame.kind {
-            "pending_approval" => {
-                let mut approval = approval(value, frame.spot.clone());
-                approval.id = id(value, "requestId");
-                approval.prompt = text(value, "message").map(str::to_owned);
-                approval.requested = frame.at;
-                approval.call = call_of(stream, &approval.tool, frame);
-                approval.run = run.clone();
-                held.push(approval);
-            }
-            "done" => {
-                let Some(request) = any_id(value, &["human_approval_request_id", "humanApprovalRequestId"]) else {
-                    continue;
-                };
-                let mut approval = approval(&Value::Null, frame.spot.clone());
-                approval.id = Some(request);
-                approval.run = run.clone();
-                held.push(approval);
-            }
-            _ => {}
-        }
-    }
-    held
-}
-
-/// The last call of a tool before a frame that asks for it, by its name.
-fn call_of(stream: &Stream<'_>, tool: &str, before: &Frame<'_>) -> Option<String> {
-    let frames = stream.frames.iter().take_while(|frame| frame.spot != before.spot);
-    let calls = frames.filter(|frame| frame.kind == "tool_call" && tool_name(frame.value) == tool);
-    calls.filter_map(|frame| any_id(frame.value, &["toolCallId", "id"])).last()
 }
 
 /// How a frame's tool is called in approvals and traces: `shopify.issue_refund`.

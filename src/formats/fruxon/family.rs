@@ -1,5 +1,6 @@
 //! The conversations in the files that were opened together: listing them, and opening one.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use crate::store::ReadError;
 
 /// One conversation is read from so many files at most: each of them is held open.
 const MAX_FILES: usize = 400;
+/// Of so few files all are named with each conversation: which records go together can depend on all of them.
+const MAX_NAMED: usize = 64;
 /// Files are kept from looking them through to reading them while they have together no more bytes than this.
 const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -20,7 +23,10 @@ const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
 struct Survey {
     paths: Vec<PathBuf>,
     formats: Vec<FormatName>,
-    units: Vec<Unit>,
+    /// By `(file, record)`.
+    units: HashMap<(usize, usize), Unit>,
+    /// How much each file says of what was said, the smallest the most.
+    ranks: Vec<u8>,
     groups: Vec<Group>,
     /// Files that were kept in memory.
     kept: Vec<Option<FileData>>,
@@ -46,9 +52,16 @@ fn survey(parts: &[Part], observer: &dyn Observer) -> Result<Survey, OpenError> 
         }
     }
     let groups = groups(&units);
+    let mut ranks = vec![u8::MAX; parts.len()];
+    for unit in &units {
+        if let Some(rank) = ranks.get_mut(unit.file) {
+            *rank = importance(unit.kind).min(*rank);
+        }
+    }
+    let units = units.into_iter().map(|unit| ((unit.file, unit.record), unit)).collect();
     let paths = parts.iter().map(|part| part.path.clone()).collect();
     let formats = parts.iter().map(|part| part.format.name).collect();
-    Ok(Survey { paths, formats, units, groups, kept, unread })
+    Ok(Survey { paths, formats, units, ranks, groups, kept, unread })
 }
 
 impl Survey {
@@ -63,13 +76,15 @@ impl Survey {
     fn files_of(&self, group: &Group) -> Vec<usize> {
         let mut files: Vec<usize> = group.records.iter().map(|(file, _)| *file).collect();
         files.dedup();
-        let rank = |file: &usize| {
-            let kinds = self.units.iter().filter(|unit| unit.file == *file).map(|unit| unit.kind);
-            kinds.take(40).map(importance).min().unwrap_or(u8::MAX)
-        };
+        let rank = |file: &usize| self.ranks.get(*file).copied().unwrap_or(u8::MAX);
         let mut ranked: Vec<(u8, usize)> = files.iter().map(|file| (rank(file), *file)).collect();
         ranked.sort_unstable();
         ranked.into_iter().map(|(_, file)| file).collect()
+    }
+
+    /// Whether any record is about this run.
+    fn has_run(&self, run: &str) -> bool {
+        self.units.values().any(|unit| unit.is_about(run))
     }
 
     fn listed(&self, group: &Group) -> Listed {
@@ -78,11 +93,13 @@ impl Survey {
         let format =
             files.first().and_then(|file| self.formats.get(*file)).copied().unwrap_or(FormatName::FruxonRecord);
         let name = self.name(group);
-        let own = |unit: &&Unit| group.records.binary_search(&(unit.file, unit.record)).is_ok();
-        let times = || self.units.iter().filter(own).filter_map(Unit::at);
-        let prompts = self.units.iter().filter(own).filter(|unit| unit.title.is_some());
+        let own = || group.records.iter().filter_map(|place| self.units.get(place));
+        let times = || own().filter_map(Unit::at);
+        let prompts = own().filter(|unit| unit.title.is_some());
         let title = prompts.min_by_key(|unit| unit.at().unwrap_or(i64::MAX)).and_then(|unit| unit.title.clone());
         let bytes = paths.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
+        let others = self.paths.iter().filter(|path| self.paths.len() <= MAX_NAMED && !paths.contains(path)).cloned();
+        let paths = paths.iter().cloned().chain(others.collect::<Vec<_>>()).collect();
         let listed = Listed::new(SessionRef { paths, key: Some(name) }, format);
         Listed {
             title,
@@ -128,6 +145,7 @@ pub fn open(parts: &[Part], key: Option<&str>, observer: &dyn Observer) -> Resul
         (_, None) => return Err(OpenError::Several { path: path() }),
         (groups, Some(key)) => match groups.iter().find(|group| survey.name(group) == key) {
             Some(group) => group.clone(),
+            None if groups.len() == 1 && survey.has_run(key) => groups.first().cloned().unwrap_or_default(),
             None => return Err(OpenError::NoSession { wanted: key.to_owned(), path: path() }),
         },
     };

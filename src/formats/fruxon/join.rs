@@ -36,6 +36,10 @@ pub struct Unit {
 }
 
 impl Unit {
+    pub fn is_about(&self, run: &str) -> bool {
+        self.ids.iter().any(|id| id.strip_prefix("run ") == Some(run))
+    }
+
     /// When it happened, in milliseconds since 1970.
     pub fn at(&self) -> Option<i64> {
         self.said.map(|(_, at)| at).or(self.began)
@@ -113,6 +117,7 @@ fn unit(value: &Value, kind: Kind, file: usize, record: usize) -> Unit {
             add("run", any_id(value, &["record_id", "executionRecordId"]));
             add("approval", any_id(value, &["requestId", "human_approval_request_id", "humanApprovalRequestId"]));
             add("operation", id(value, "operationId"));
+            began = time(value, "at");
             let reply = text(value, "text").zip(time(value, "at")).filter(|_| text(value, "type") == Some("reply"));
             add("said", reply.and_then(|(text, at)| said_id(at.0, text)));
         }
@@ -233,7 +238,8 @@ fn better_key(old: Option<String>, unit: &Unit) -> Option<String> {
     let rank = |key: &str| KINDS.iter().position(|kind| key.starts_with(kind)).unwrap_or(usize::MAX);
     let new = unit.ids.iter().filter(|id| rank(id) < usize::MAX).min_by_key(|id| rank(id)).cloned();
     match (old, new) {
-        (Some(old), Some(new)) => Some(if rank(&new) < rank(&old) { new } else { old }),
+        // The order of the files must not matter.
+        (Some(old), Some(new)) => Some(if (rank(&new), &new) < (rank(&old), &old) { new } else { old }),
         (old, new) => old.or(new),
     }
 }
@@ -319,7 +325,9 @@ fn join_by_time(units: &[Unit], sets: &mut Sets) -> HashSet<usize> {
             let fits = began < window.to && !(has_run && (window.is_answered || window.is_taken));
             fits.then_some((*root, window))
         });
-        if let (Some((root, window)), None) = (fitting.next(), fitting.next()) {
+        if let (Some((root, window)), None) = (fitting.next(), fitting.next())
+            && sets.root(index) != sets.root(root)
+        {
             window.is_taken |= has_run;
             sets.unite(root, index);
             joined.insert(index);

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::field::{at, text};
+use super::read::start_of;
 use crate::formats::detect::{Sample, Shape};
 use crate::formats::document;
 use crate::model::FormatName;
@@ -122,16 +123,13 @@ fn of_sample(sample: &Sample) -> Option<Kind> {
                 return Some(Kind::Frame);
             }
             // Notices of the command line before a document.
-            let start = text.match_indices('\n').map(|(at, _)| at + 1).find(|at| starts_document(text, *at))?;
+            let start = start_of(text.as_bytes())
+                .filter(|start| text.get(..*start).is_some_and(|notices| notices.ends_with('\n')))?;
             of_first(&document::parse(text.as_bytes().get(start..)?)?.value)
         }
         (Shape::Lines | Shape::Array { .. } | Shape::Document, record) => of_first(record),
         _ => None,
     }
-}
-
-fn starts_document(text: &str, at: usize) -> bool {
-    text.get(at..).is_some_and(|rest| rest.starts_with(['{', '[']))
 }
 
 /// By a file's first record: a page and an array count as their first row.

@@ -7,12 +7,15 @@
 //!
 //! A turn has no id: the id of the run that answers it stands for it, and is its step's.
 
+mod account;
+mod approvals;
 mod body;
 mod cut;
 mod events;
 mod facts;
 mod family;
 mod field;
+mod frames;
 mod inbound;
 mod join;
 mod kind;

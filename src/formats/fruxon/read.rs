@@ -24,7 +24,10 @@ pub enum Container {
     Lines,
     /// Server-sent events.
     Events,
-    Document,
+    /// One document that begins at this offset: notices may stand before it.
+    Document {
+        start: usize,
+    },
 }
 
 /// A record, and what became of it.
@@ -69,7 +72,7 @@ impl FileData {
             Container::Lines | Container::Events => {
                 Locator::Line(self.records.get(record).map_or(1, |record| record.span.line.into()))
             }
-            Container::Document => Locator::Key("document".to_owned()),
+            Container::Document { .. } => Locator::Key("document".to_owned()),
         }
     }
 
@@ -94,11 +97,11 @@ pub fn load(path: &Path, watch: Watch<'_>) -> Result<FileData, ReadError> {
         Container::Rows { start, in_page } => rows(&file, &bytes, start, in_page, watch)?,
         Container::Lines => lines(&file, watch)?,
         Container::Events => events(&bytes),
-        Container::Document => whole(&bytes).into_iter().collect(),
+        Container::Document { start } => whole(&bytes, start).into_iter().collect(),
     };
     let mut in_stream = container == Container::Events;
     for record in &mut records {
-        if !matches!(container, Container::Document)
+        if !matches!(container, Container::Document { .. })
             && record.problem.as_ref().is_some_and(|(kind, _)| *kind != ProblemKind::Repaired)
         {
             continue;
@@ -145,12 +148,12 @@ fn container_of(bytes: &[u8]) -> (Container, bool) {
             let start = (offset + at) as u64;
             (Container::Rows { start, in_page: true }, field::id(&value, "nextPageToken").is_some())
         }
-        None => (Container::Document, false),
+        None => (Container::Document { start: offset }, false),
     }
 }
 
 /// Where the first line begins that starts with a bracket and is no notice such as `[warning] …`.
-fn start_of(bytes: &[u8]) -> Option<usize> {
+pub fn start_of(bytes: &[u8]) -> Option<usize> {
     let mut line = 0;
     loop {
         let rest = bytes.get(line..)?;
@@ -257,9 +260,10 @@ fn lines(file: &SourceFile, watch: Watch<'_>) -> Result<Vec<Record>, ReadError> 
     Ok(records)
 }
 
-fn whole(bytes: &[u8]) -> Option<Record> {
-    let span = Span { offset: 0, len: u32::try_from(bytes.len()).unwrap_or(u32::MAX), line: 1 };
-    (!bytes.trim_ascii().is_empty()).then(|| record(bytes, span, false))
+fn whole(bytes: &[u8], start: usize) -> Option<Record> {
+    let bytes = bytes.get(start..)?.trim_ascii_end();
+    let span = Span { offset: start as u64, len: u32::try_from(bytes.len()).unwrap_or(u32::MAX), line: 1 };
+    (!bytes.is_empty()).then(|| record(bytes, span, false))
 }
 
 /// The frames of server-sent events; comments are none.

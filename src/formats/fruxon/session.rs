@@ -1,8 +1,9 @@
 //! A conversation that was read: its steps, and what a fork or a revert must know of its turns.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::account::{count, lost_records, noticed};
 use super::events::{Detail, How, Maker};
 use super::facts::{Facts, Run, Spot};
 use super::field::{spoken, text, word};
@@ -15,8 +16,8 @@ use super::rows::{Row, rows_of, take_copies};
 use super::tell::{Sum, Telling};
 use super::turns::{Turn, turns};
 use crate::model::{
-    Agent, Capability, Decision, Event, EventKind, Fact, FormatName, Locator, NodeId, Outcome, Parent, Place, Problem,
-    ProblemKind, QuestionState, Report, Session, Step, StepKind, Subagent, TitleSource, Usage, summarise,
+    Agent, Capability, Decision, Event, EventKind, Fact, FormatName, NodeId, Outcome, Parent, Place, ProblemKind,
+    QuestionState, Report, Session, Step, StepKind, Subagent, TitleSource, Usage, summarise,
 };
 use crate::store::SourceFile;
 
@@ -81,12 +82,7 @@ pub fn build(files: Vec<FileData>, group: &Group) -> Conversation {
     let mut builder = Builder::new(&files, &rows, &facts, is_cuttable);
     let lost = lost_records(&files, &list);
     for (place, turn) in list.iter().enumerate() {
-        let own: Vec<Spot> = lost.iter().filter(|(at, _)| *at == place).map(|(_, spot)| spot.clone()).collect();
-        builder.turn(turn, place + 1 == list.len(), &own);
-    }
-    if list.is_empty() {
-        lost.iter().for_each(|(_, spot)| builder.lost(spot));
-        builder.events = builder.maker.take_turn();
+        builder.turn(turn, place + 1 == list.len(), lost.get(&place).map_or(&[], Vec::as_slice));
     }
     let mut session = builder.session(group);
     count(&files, group, &copies, &facts, &mut session.report);
@@ -96,76 +92,6 @@ pub fn build(files: Vec<FileData>, group: &Group) -> Conversation {
     drop((list, rows, facts));
     let sources = files.iter().map(|data| Arc::clone(&data.file)).collect();
     Conversation { session, sources, details, marks, said, sandbox_id, history_id, rows: row_kind, has_streams, files }
-}
-
-/// The records of which nothing can be used, each with the turn that the record before it belongs to.
-fn lost_records(files: &[FileData], turns: &[Turn<'_>]) -> Vec<(usize, Spot)> {
-    let mut owners: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    // Rows are found by their own spots below; frames know theirs.
-    for (place, turn) in turns.iter().enumerate() {
-        owners.extend(turn.frames.iter().map(|frame| ((frame.spot.file, frame.spot.record), place)));
-        owners.extend(turn.row_spots.iter().map(|spot| (*spot, place)));
-    }
-    let mut lost = Vec::new();
-    for (file, data) in files.iter().enumerate() {
-        for (record, _) in data.records.iter().enumerate().filter(|(_, record)| record.is_lost()) {
-            let before = owners.range((file, 0)..(file, record)).next_back().map(|(_, place)| *place);
-            lost.push((before.unwrap_or(0), Spot::new(file, record)));
-        }
-    }
-    lost
-}
-
-/// Accounts for every record of the files, and tells what was noticed of them.
-fn count(files: &[FileData], group: &Group, copies: &[(usize, usize)], facts: &Facts<'_>, report: &mut Report) {
-    let own: HashSet<(usize, usize)> = group.records.iter().copied().collect();
-    let copies: HashSet<(usize, usize)> = copies.iter().copied().collect();
-    for (file, data) in files.iter().enumerate() {
-        let name = (file > 0).then(|| data.path().to_string_lossy().into_owned());
-        for (index, record) in data.records.iter().enumerate() {
-            let is_own = own.contains(&(file, index));
-            if !is_own && !record.is_lost() {
-                continue;
-            }
-            let fate = match &record.problem {
-                _ if copies.contains(&(file, index)) => Some(ProblemKind::Duplicate),
-                Some((kind, _)) if !matches!(kind, ProblemKind::Repaired) => Some(*kind),
-                _ => None,
-            };
-            match fate {
-                Some(kind) => report.records.count(kind),
-                None => report.records.count_read(),
-            }
-            if let Some(problem) = data.problem(index) {
-                report.push(Problem { file: name.clone(), ..problem });
-            }
-        }
-        if data.has_next_page {
-            let message = "there are more pages than this one: its `nextPageToken` is set".to_owned();
-            report.notice(noticed("nextPageToken", ProblemKind::Structure, message, name));
-        }
-    }
-    for (file, index) in &group.inferred {
-        let Some(data) = files.get(*file) else { continue };
-        let name = (*file > 0).then(|| data.path().to_string_lossy().into_owned());
-        let message = "joined to this conversation by its time alone".to_owned();
-        let offset = data.records.get(*index).map(|record| record.span.offset);
-        report.push(Problem {
-            locator: data.locator(*index),
-            offset,
-            kind: ProblemKind::Structure,
-            message,
-            file: name,
-        });
-    }
-    if let Some(run) = facts.circle() {
-        let message = format!("runs name each other as their parents, in a circle: {run}");
-        report.notice(noticed("parentExecutionRecordId", ProblemKind::Structure, message, None));
-    }
-}
-
-fn noticed(key: &str, kind: ProblemKind, message: String, file: Option<String>) -> Problem {
-    Problem { locator: Locator::Key(key.to_owned()), offset: None, kind, message, file }
 }
 
 struct Builder<'b, 'a> {

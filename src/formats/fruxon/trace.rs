@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::approvals::Approval;
 use super::events::{How, Maker, short, step_tool};
 use super::facts::{Facts, Run, Spot, usage};
 use super::field::{any_id, any_text, at, count, nanoseconds, nested, number, result_text, text, time, word};
@@ -89,9 +90,8 @@ impl Maker<'_> {
             What::Held => {
                 // Told by the approval that all records of it make together.
                 let request = any_id(at(step.value, &["hitlTrace"]), &["requestId"]);
-                let own = |a: &&super::facts::Approval| {
-                    (request.is_some() && a.id == request) || a.spot == step.spot.below("hitlTrace")
-                };
+                let own =
+                    |a: &&Approval| (request.is_some() && a.id == request) || a.spot == step.spot.below("hitlTrace");
                 if let Some(approval) = facts.approvals.iter().find(own) {
                     let mut approval = approval.clone();
                     approval.requested = approval.requested.or(start);
@@ -239,6 +239,7 @@ impl Maker<'_> {
         let marker = self.tool_fact(step, &name, display, &result, error.clone(), state);
         let call_id = any_id(step.value, &["id"]);
         let is_over = name.ends_with("escalate_to_human");
+        self.note_call(call_id.as_deref());
         let event = self.add(EventKind::Tool, &step.spot, How::ToolStep, start, &label);
         event.duration_ms = duration(step.value);
         let tool =

@@ -1,6 +1,6 @@
 //! Turns: what a participant said and the runs, replies and frames that belong to it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -67,6 +67,7 @@ pub fn turns<'a>(files: &'a [FileData], rows: &[Row<'a>], facts: &Facts<'a>) -> 
             }),
         }
     }
+    give_approvals(&mut turns, facts, has_messages);
     give_others(files, &mut turns, facts, has_messages);
     if !has_messages {
         turns.sort_by_key(|turn| turn.at.map_or(i64::MAX, |at| at.0));
@@ -291,31 +292,38 @@ fn turn_of(stretch: &[Frame<'_>], turns: &[Turn<'_>], rows: &[Row<'_>], facts: &
     turn_at(turns, Some(at))
 }
 
-/// Approvals of no run, answers to rewinds and forks, and what is shown as it is.
-fn give_others(files: &[FileData], turns: &mut Vec<Turn<'_>>, facts: &Facts<'_>, has_messages: bool) {
+/// Gives approvals of no known run to the turn whose frames or other approvals they go with, or by their time.
+fn give_approvals(turns: &mut Vec<Turn<'_>>, facts: &Facts<'_>, has_messages: bool) {
+    let mut frames: HashMap<(usize, usize), usize> = HashMap::new();
+    for (place, turn) in turns.iter().enumerate() {
+        frames.extend(turn.frames.iter().map(|frame| ((frame.spot.file, frame.spot.record), place)));
+    }
+    let mut by_run: HashMap<&str, usize> = HashMap::new();
     for (index, approval) in facts.approvals.iter().enumerate() {
-        let is_claimed = approval.run.as_deref().and_then(|run| facts.run_with(run)).is_some();
-        if is_claimed {
+        let run = approval.run.as_deref();
+        if run.is_some_and(|run| facts.run_with(run).is_some()) {
             continue;
         }
-        let same_run = |turn: &Turn<'_>| {
-            let others = turn.approvals.iter().filter_map(|other| facts.approvals.get(*other));
-            others.into_iter().any(|other| other.run.is_some() && other.run == approval.run)
-        };
-        let in_frames = turns.iter().position(|turn| turn.frames.iter().any(|frame| frame.spot == approval.spot));
-        let place = in_frames
-            .or_else(|| turns.iter().position(same_run))
-            .or_else(|| turn_at(turns, approval.requested).filter(|_| has_messages));
-        match place.and_then(|place| turns.get_mut(place)) {
-            Some(turn) => turn.approvals.push(index),
-            None => turns.push(Turn {
+        let in_frames = frames.get(&(approval.spot.file, approval.spot.record)).copied();
+        let same_run = || run.and_then(|run| by_run.get(run)).copied();
+        let by_time = || turn_at(turns, approval.requested).filter(|_| has_messages);
+        let place = in_frames.or_else(same_run).or_else(by_time).unwrap_or_else(|| {
+            turns.push(Turn {
                 prompt: Some(Prompt::Unknown(prompts::APPROVAL_ONLY)),
                 at: approval.requested,
-                approvals: vec![index],
                 ..Turn::default()
-            }),
+            });
+            turns.len() - 1
+        });
+        by_run.extend(run.map(|run| (run, place)));
+        if let Some(turn) = turns.get_mut(place) {
+            turn.approvals.push(index);
         }
     }
+}
+
+/// Answers to rewinds and forks, and what is shown as it is.
+fn give_others(files: &[FileData], turns: &mut Vec<Turn<'_>>, facts: &Facts<'_>, has_messages: bool) {
     for (kind, spot) in &facts.answers {
         let value = spot.value(files);
         let prompt = time(value, "prefillOccurredAt");
