@@ -1,5 +1,7 @@
 //! What the frames of streams tell of a turn that nothing else does.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::events::{How, Maker, short};
@@ -9,11 +11,24 @@ use super::tell::{Sum, Telling};
 use super::trace::{frame_label, only_began};
 use crate::model::{EventKind, Fact, Marker, NodeId, QuestionState, Timestamp, Tool, ToolState};
 
+/// What comes after a frame in its turn.
+struct Ahead<'f, 'a> {
+    frames: &'f [Frame<'a>],
+    /// The first result of each call.
+    results: &'f HashMap<String, &'f Frame<'a>>,
+}
+
 impl<'a> Maker<'a> {
     /// Adds what the frames tell that nothing else does.
     pub fn frames(&mut self, telling: &Telling<'_, 'a>, said: &dyn Fn(&str) -> bool, sum: &mut Sum) {
         let frames = &telling.turn.frames;
         let mut pieces: Vec<Spot> = Vec::new();
+        let mut results: HashMap<String, &Frame<'a>> = HashMap::new();
+        for frame in frames.iter().filter(|frame| frame.kind == "tool_result") {
+            if let Some(call) = any_id(frame.value, &["toolCallId", "id"]) {
+                results.entry(call).or_insert(frame);
+            }
+        }
         for (index, frame) in frames.iter().enumerate() {
             if frame.kind != "text" && !matches!(frame.kind, "status" | "typing" | "usage" | "step_trace") {
                 self.pieces(&mut pieces, said);
@@ -21,7 +36,8 @@ impl<'a> Maker<'a> {
             if let Some(run) = any_id(frame.value, &["record_id", "executionRecordId"]) {
                 self.node = NodeId::Text(run.as_str().into());
             }
-            self.frame(frame, frames.get(index + 1..).unwrap_or_default(), telling, said, sum, &mut pieces);
+            let ahead = Ahead { frames: frames.get(index + 1..).unwrap_or_default(), results: &results };
+            self.frame(frame, &ahead, telling, said, sum, &mut pieces);
         }
         self.pieces(&mut pieces, said);
     }
@@ -29,7 +45,7 @@ impl<'a> Maker<'a> {
     fn frame(
         &mut self,
         frame: &Frame<'a>,
-        after: &[Frame<'a>],
+        ahead: &Ahead<'_, 'a>,
         telling: &Telling<'_, 'a>,
         said: &dyn Fn(&str) -> bool,
         sum: &mut Sum,
@@ -55,9 +71,9 @@ impl<'a> Maker<'a> {
                 let fact = Fact::Failure { code: any_id(value, &["code"]), message: short(words) };
                 self.mark(EventKind::Failure, &frame.spot, frame.at, words, fact);
             }
-            "tool_call" => self.call(frame, after),
+            "tool_call" => self.call(frame, ahead),
             "tool_result" => self.lone_result(frame),
-            "pending_consult" => self.consult(frame, after, telling, sum),
+            "pending_consult" => self.consult(frame, ahead.frames, telling, sum),
             "turn_complete" if text(value, "outcome") == Some("silent") => {
                 self.note(&frame.spot, frame.at, "the agent chose not to answer");
             }
@@ -111,15 +127,13 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn call(&mut self, frame: &Frame<'a>, after: &[Frame<'a>]) {
+    fn call(&mut self, frame: &Frame<'a>, ahead: &Ahead<'_, 'a>) {
         let value = frame.value;
         let call = any_id(value, &["toolCallId", "id"]);
         if call.as_deref().is_some_and(|call| self.has_call(call)) {
             return;
         }
-        let result = after.iter().find(|other| {
-            other.kind == "tool_result" && call.is_some() && any_id(other.value, &["toolCallId", "id"]) == call
-        });
+        let result = call.as_ref().and_then(|call| ahead.results.get(call)).copied();
         let name = tool_name(value);
         let trace = at(value, &["toolTrace"]);
         let display = any_text(value, &["displayName", "display_name"]).or(text(trace, "displayName")).unwrap_or(&name);

@@ -5,7 +5,9 @@
 //! together therefore make conversations together (`join`); each opens alone too. One record is told by its keys (`kind`),
 //! files are cut into records (`read`), records give facts (`facts`), facts turns (`turns`), turns events and steps.
 //!
-//! A turn has no id: the id of the run that answers it stands for it, and is its step's.
+//! A turn has no id: the id of the run that answers it stands for it, and is its step's; where no run is known or another
+//! step has it already, the message's own id, or the turn's number. A fork of a step ends with that node, a revert of it
+//! with the step before it. Only messages and streams can be cut; records of runs are shown.
 
 mod account;
 mod approvals;
