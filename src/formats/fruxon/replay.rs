@@ -10,8 +10,8 @@ use crate::model::{Event, EventKind, Fact, Outcome, StepKind};
 use crate::store::ReadError;
 
 /// Keys that say where a message belongs, not what happened; and the steps inside a step, which follow by themselves.
-const ENVELOPE: [&str; 8] =
-    ["at", "createdAt", "occurredAt", "sessionId", "executionRecordId", "id", "conversationId", "steps"];
+const ENVELOPE: [&str; 7] =
+    ["at", "createdAt", "occurredAt", "sessionId", "executionRecordId", "conversationId", "steps"];
 
 /// Emits the lines of a step; none when there is no such step.
 pub fn replay(
@@ -29,6 +29,9 @@ pub fn replay(
             texts.push(said(conversation, detail));
         }
         emit(json!({ "turn": number, "event": recorded(conversation, event, detail) }))?;
+        for result in detail.more.iter().filter(|_| detail.how == How::ToolFrame) {
+            emit(json!({ "turn": number, "event": bare(result.value(&conversation.files)) }))?;
+        }
     }
     if step.outcome == Outcome::Failed {
         let failure = events.iter().rev().find_map(|event| match &event.marker.as_ref()?.fact {
@@ -62,12 +65,16 @@ fn recorded(conversation: &Conversation, event: &Event, detail: &Detail) -> Valu
     match (detail.how, value) {
         (How::Note, _) => json!({ "kind": event.kind, "label": event.label, "marker": event.marker }),
         (How::Raw, _) => json!({ "kind": event.kind, "label": event.label }),
-        (_, Value::Object(fields)) => {
-            let kept = fields.iter().filter(|(key, _)| !ENVELOPE.contains(&key.as_str()));
-            Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
-        }
+        (_, Value::Object(_)) => bare(value),
         (..) => json!({ "kind": event.kind, "text": said(conversation, detail) }),
     }
+}
+
+/// A record without its envelope.
+fn bare(value: &Value) -> Value {
+    let Value::Object(fields) = value else { return value.clone() };
+    let kept = fields.iter().filter(|(key, _)| !ENVELOPE.contains(&key.as_str()));
+    Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
 /// What of each step another recording can be compared with: its prompt, where a file holds it.

@@ -81,6 +81,9 @@ impl<'a> Maker<'a> {
             self.scenario(spot);
         }
         sum.outcome = outcome(telling, &own, &told_all, &sum, &self.turn);
+        if sum.outcome == Outcome::Pending && sum.parked.is_none() && turn.prompt_row().is_some() {
+            sum.parked = Some("the message has no reply: its run is parked or still going on".to_owned());
+        }
         let times = self.turn.iter().filter_map(|event| {
             event.at.map(|at| Timestamp(at.0.saturating_add(event.duration_ms.unwrap_or(0).clamp(0, 1 << 50))))
         });
@@ -93,7 +96,7 @@ impl<'a> Maker<'a> {
     fn run(&mut self, run: &Run, facts: &Facts<'a>, said: &dyn Fn(&str) -> bool, sum: &mut Sum) -> Told {
         let before = self.turn.len();
         let told = self.trace(run, facts, said);
-        sum.usage.add(&run.usage.unwrap_or(told.usage));
+        sum.usage.add(&used(run, &told));
         let held = self.turn.get(before..).unwrap_or_default().iter().filter(|event| event.kind == EventKind::Approval);
         let told_of: HashSet<Place> = held.map(|event| event.place).collect();
         let spots: HashSet<Spot> =
@@ -202,7 +205,7 @@ impl<'a> Maker<'a> {
             let told = self.trace(child, facts, &|_| false);
             let events = self.take_turn();
             self.turn = outer;
-            let used = child.usage.unwrap_or(told.usage);
+            let used = used(child, &told);
             sum.usage.add(&used);
             sum.subagents.push(Subagent {
                 id,
@@ -349,6 +352,19 @@ impl<'a> Maker<'a> {
             let fact = Fact::Failure { code: None, message: short(&message) };
             self.mark(EventKind::Failure, spot, None, &message, fact);
         }
+    }
+}
+
+/// What a run used: as its record counts it, and what only its trace tells.
+fn used(run: &Run, told: &Told) -> Usage {
+    let Some(own) = run.usage else { return told.usage };
+    Usage {
+        input: own.input.or(told.usage.input),
+        output: own.output.or(told.usage.output),
+        cache_read: own.cache_read.or(told.usage.cache_read),
+        cache_write: own.cache_write.or(told.usage.cache_write),
+        reasoning: own.reasoning.or(told.usage.reasoning),
+        cost: own.cost.or(told.usage.cost),
     }
 }
 

@@ -106,6 +106,25 @@ fn approvals_without_a_run_are_joined_by_time() {
 }
 
 #[test]
+fn frames_without_a_session_are_joined_by_time() {
+    let folder = Folder::new(&[("a.json", story::messages()), ("b.sse", story::events())]);
+    let recording = folder.open();
+    assert!(matches!(facts(recording.session(), 4).as_slice(), [Fact::Approval { decision: Decision::Pending, .. }]));
+    assert_eq!(recording.session().steps.len(), 4);
+}
+
+#[test]
+fn what_a_record_does_not_count_its_trace_does() {
+    let mut trace = story::fallback_trace();
+    let tries = &mut trace["trace"]["traces"][0]["steps"];
+    tries[1]["llmStepTrace"]["cachedTokens"] = json!(9);
+    let folder = Folder::new(&[("a.json", story::records().to_string()), ("b.json", trace.to_string())]);
+    let recording = folder.open();
+    let usage = recording.session().steps[1].usage;
+    assert_eq!((usage.input, usage.cache_read), (Some(100), Some(9)));
+}
+
+#[test]
 fn rows_that_two_files_have_are_counted_once() {
     let polled: String = story::rows()
         .iter()
