@@ -73,7 +73,7 @@ fn frame(value: &Value, result: Option<&Value>, body: &mut Body) {
     let input = inputs.into_iter().flatten().find(|value| !value.is_null());
     body.input = input.map(|input| spoken(input).into_owned());
     let result = result.unwrap_or(value);
-    let words = any_text(result, &["message", "resultSummary", "error"]).map(str::to_owned);
+    let words = any_text(result, &["message", "resultSummary", "resultPreview", "error"]).map(str::to_owned);
     let given = result.get("result").filter(|value| !value.is_null()).map(|value| result_text(value).into_owned());
     body.output = given.filter(|text| !text.is_empty()).or(words);
 }

@@ -74,6 +74,12 @@ impl Run {
         self.status == "WAITING_FOR_ASYNC"
     }
 
+    /// Some record of it.
+    pub fn spot(&self) -> Option<Spot> {
+        let trace = self.traces.first().or(self.spans.first());
+        self.record.as_ref().or(trace).or(self.results.first().map(|(_, spot)| spot)).cloned()
+    }
+
     pub fn is_live(&self) -> bool {
         matches!(self.status.as_str(), "IN_PROGRESS" | "WAITING_FOR_ASYNC" | "RUNNING" | "QUEUED")
     }

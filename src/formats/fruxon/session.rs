@@ -276,14 +276,12 @@ impl<'b, 'a> Builder<'b, 'a> {
     /// Some record that tells of the turn.
     fn any_spot(&self, turn: &Turn<'_>) -> Option<Spot> {
         let run = turn.runs.first().and_then(|index| self.facts.runs.get(*index));
-        let of_run =
-            |run: &Run| run.record.clone().or(run.traces.first().cloned()).or(run.results.first().map(|r| r.1.clone()));
         let approval = turn.approvals.first().and_then(|index| self.facts.approvals.get(*index));
         let row = turn.rows.first().and_then(|row| self.rows.get(*row));
         let frame = turn.frames.first().map(|frame| frame.spot.clone());
         let other = turn.others.first().map(|(_, spot)| spot.clone());
         let row = row.map(Row::spot);
-        row.or(run.and_then(of_run)).or(frame).or(approval.map(|a| a.spot.clone())).or(other)
+        row.or(run.and_then(Run::spot)).or(frame).or(approval.map(|a| a.spot.clone())).or(other)
     }
 
     /// A quiet note where the model is another one than in the turn before.

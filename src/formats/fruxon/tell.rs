@@ -10,7 +10,9 @@ use super::prompts::Prompt;
 use super::rows::{Author, Row};
 use super::trace::{Told, subagent_status};
 use super::turns::Turn;
-use crate::model::{EventKind, Fact, Marker, NodeId, Outcome, Place, QuestionState, Subagent, Timestamp, Usage};
+use crate::model::{
+    EventKind, Fact, Marker, NodeId, Outcome, Place, QuestionState, Subagent, Timestamp, Tool, ToolState, Usage,
+};
 
 /// Runs started by runs are followed so deep.
 const MAX_RUNS_DEEP: usize = 12;
@@ -56,10 +58,13 @@ impl<'a> Maker<'a> {
         let said =
             |text: &str| own.iter().any(|row| row.author != Author::Participant && row.text.trim() == text.trim());
         let mut told_all = Told::default();
-        for index in &turn.runs {
+        for (place, index) in turn.runs.iter().enumerate() {
             let Some(run) = telling.facts.runs.get(*index) else { continue };
             if let Some(id) = &run.id {
                 self.node = NodeId::Text(id.as_str().into());
+            }
+            if let Some(spot) = run.spot().filter(|_| run.is_inferred || (turn.is_by_time && place == 0)) {
+                self.note(&spot, run.start, "this run was given to its prompt by their times");
             }
             let told = self.run(run, telling.facts, &said, &mut sum);
             told_all.is_handed_over |= told.is_handed_over;
@@ -107,23 +112,39 @@ impl<'a> Maker<'a> {
         for (kind, spot) in &run.results {
             self.result(*kind, spot, run, said);
         }
+        if run.traces.is_empty() {
+            self.listed_calls(run);
+        }
         self.fate(run, &told, sum);
         self.started(run, facts, sum, 0);
         told
     }
 
+    /// The tool calls that the command line lists beside a record, where there is no trace to tell more of them.
+    fn listed_calls(&mut self, run: &Run) {
+        let Some(record) = &run.record else { return };
+        let files = self.files;
+        for (index, call) in at(record.value(files), &["toolCalls"]).as_array().into_iter().flatten().enumerate() {
+            let name = any_text(call, &["tool", "displayName"]).unwrap_or("tool");
+            let arguments = call.get("arguments").map(spoken).unwrap_or_default();
+            let label = format!("{} {arguments}", any_text(call, &["displayName"]).unwrap_or(name));
+            let state = if word(call, "status") == "ERROR" { ToolState::Failed } else { ToolState::Done };
+            let spot = record.below("toolCalls").below(index);
+            let event = self.add(EventKind::Tool, &spot, How::ToolFrame, run.start, &label);
+            let result = Some(event.place);
+            event.tool = Some(Box::new(Tool { name: short(name), call_id: None, state, result }));
+            if state == ToolState::Failed {
+                let message = any_text(call, &["error", "resultPreview"]).unwrap_or("the tool failed");
+                let fact = Fact::Failure { code: None, message: short(message) };
+                event.marker = Some(Box::new(Marker::recorded(fact, run.start)));
+            }
+        }
+    }
+
     /// What a run's status and delivery tell.
     fn fate(&mut self, run: &Run, told: &Told, sum: &mut Sum) {
-        let spot = run
-            .record
-            .clone()
-            .or_else(|| run.traces.first().cloned())
-            .or_else(|| run.results.first().map(|(_, spot)| spot.clone()));
-        let Some(spot) = spot else { return };
+        let Some(spot) = run.spot() else { return };
         let end = run.end.or(run.start);
-        if run.is_inferred {
-            self.note(&spot, run.start, "this run was given to its prompt by their times");
-        }
         match run.status.as_str() {
             "FAILED" if told.failure.is_none() => {
                 let fact = Fact::Failure { code: Some("FAILED".to_owned()), message: "the run failed".to_owned() };

@@ -55,8 +55,7 @@ impl Maker<'_> {
     /// Adds the events of a run's traces. `said` tells whether a text is a message of the conversation already.
     pub fn trace(&mut self, run: &Run, facts: &Facts<'_>, said: &dyn Fn(&str) -> bool) -> Told {
         let mut told = Told::default();
-        // The same trace fetched twice: the later one knows more.
-        if let Some(list) = run.traces.last() {
+        if let Some(list) = self.latest(run) {
             let steps = walk::steps(self.files, list);
             for (index, step) in steps.iter().enumerate() {
                 self.step(step, facts, said, &mut told);
@@ -74,6 +73,15 @@ impl Maker<'_> {
             self.span(span);
         }
         told
+    }
+
+    /// The trace to tell of: of the same one fetched twice, that with the end, or the last.
+    fn latest<'r>(&self, run: &'r Run) -> Option<&'r Spot> {
+        let end = |list: &&'r Spot| {
+            let (around, _) = list.pointer.rsplit_once('/').unwrap_or_default();
+            time(Spot { pointer: around.to_owned(), ..(*list).clone() }.value(self.files), "endTime")
+        };
+        run.traces.iter().max_by_key(end)
     }
 
     fn step(&mut self, step: &Visited<'_>, facts: &Facts<'_>, said: &dyn Fn(&str) -> bool, told: &mut Told) {

@@ -25,6 +25,8 @@ pub struct Turn<'a> {
     pub row_spots: Vec<(usize, usize)>,
     /// The runs that answer it; runs that those started are not among them.
     pub runs: Vec<usize>,
+    /// Nothing but its time says that the first run answers it.
+    pub is_by_time: bool,
     pub frames: Vec<Frame<'a>>,
     /// Approvals of no known run.
     pub approvals: Vec<usize>,
@@ -58,7 +60,10 @@ pub fn turns<'a>(files: &'a [FileData], rows: &[Row<'a>], facts: &Facts<'a>) -> 
         let start = facts.runs.get(run).and_then(|run| run.start);
         let place = turn_at(&turns, start).filter(|_| has_messages);
         match place.and_then(|place| turns.get_mut(place)) {
-            Some(turn) => turn.runs.push(run),
+            Some(turn) => {
+                turn.is_by_time |= turn.runs.is_empty();
+                turn.runs.push(run);
+            }
             None => turns.push(Turn {
                 at: start,
                 prompt: prompts::of_run(files, facts, run),
@@ -152,6 +157,7 @@ fn claim_by_rows(turns: &mut [Turn<'_>], rows: &[Row<'_>], facts: &Facts<'_>, le
         let names_none = turn.rows.iter().all(|row| rows.get(*row).is_none_or(|row| row.run.is_none()));
         if let Some(run) = left.first_between(from, next).filter(|_| names_none) {
             turn.runs.push(run);
+            turn.is_by_time = true;
             left.taken.insert(run);
         }
     }

@@ -147,6 +147,21 @@ fn what_a_run_was_given_is_its_prompt() {
 }
 
 #[test]
+fn calls_that_are_listed_beside_a_record_are_told() {
+    let mut record = story::record("r1", "COMPLETED", 0, Some(1));
+    record["toolCalls"] = json!([
+        {"path": "1.1", "tool": "shop.find", "displayName": "Find", "status": "SUCCESS", "arguments": {"order": 7}, "resultPreview": "[7]"},
+        {"path": "1.2", "tool": "shop.pay", "status": "ERROR", "arguments": {}, "resultPreview": "no answer"},
+    ]);
+    let (_folder, recording) = alone("r.json", json!([record]));
+    let session = recording.session();
+    let find = event(session, "Find");
+    let body = recording.body(find).unwrap();
+    assert_eq!((body.input.as_deref(), body.output.as_deref()), (Some("{\"order\":7}"), Some("[7]")));
+    assert!(matches!(facts(session, 1).as_slice(), [Fact::Failure { message, .. }] if message == "no answer"));
+}
+
+#[test]
 fn scenarios_are_steps() {
     let (_folder, recording) = alone("s.json", scenarios());
     let session = recording.session();
