@@ -17,6 +17,7 @@ mod source;
 
 mod claude;
 mod devin;
+mod fruxon;
 mod outpost;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +43,12 @@ pub static REGISTRY: &[Format] = &[
     outpost::RUN,
     devin::CLI,
     devin::DESKTOP,
+    fruxon::MESSAGES,
+    fruxon::TRANSCRIPT,
+    fruxon::STREAM,
+    fruxon::TRACE,
+    fruxon::RECORD,
+    fruxon::APPROVALS,
     claude::FORMAT,
 ];
 

@@ -92,19 +92,6 @@ pub(super) static KNOWN: &[Known] = &[
     Known::format("the output of `gemini --output-format stream-json`", Record(agents::gemini_stream)),
     // What Outpost keeps beside its sessions.
     Known::format("an object of an Outpost storage folder", Record(systems::outpost_object)),
-    // What Fruxon returns and its command line prints.
-    Known::format("a Fruxon session", Whole(systems::fruxon_messages)),
-    Known::format("Fruxon's list of approvals", Whole(systems::fruxon_approvals)),
-    Known::format("Fruxon's list of execution records", Whole(systems::fruxon_executions)),
-    Known::format("the trace of a Fruxon run", Document(systems::fruxon_trace)),
-    Known::format("the result of a Fruxon run", Document(systems::fruxon_result)),
-    Known::format("the tree of a Fruxon run", Document(systems::fruxon_tree)),
-    Known::format("a Fruxon event stream", Whole(systems::fruxon_stream)),
-    Known::other(
-        "Fruxon's answer to a rewind or a fork",
-        "it holds no steps: open the messages of the session",
-        Document(systems::fruxon_answer),
-    ),
     Known::other(
         "an error that a server answered with",
         "its `title` and `detail` say what went wrong",

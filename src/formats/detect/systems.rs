@@ -1,8 +1,8 @@
-//! Rules for what Outpost keeps beside its sessions, for what Fruxon returns, and for databases.
+//! Rules for what Outpost keeps beside its sessions, for the errors of servers, and for databases.
 
 use serde_json::Value;
 
-use super::agents::{at, first, has, has_all, has_any, is_text, kind, text};
+use super::agents::{at, is_text, text};
 use super::{Sample, Shape};
 
 fn ten(yes: bool) -> u32 {
@@ -16,66 +16,6 @@ pub(super) fn outpost_object(record: &Value) -> u32 {
     let is_session = SESSIONS.iter().any(|area| text(record, "key").split('/').next() == Some(area));
     let header = is_text(record, "key") && is_text(record, "revision") && at(record, &["size"]).is_u64();
     ten(header && is_text(record, "modifiedAt") && !is_session)
-}
-
-/// The first row of a page, of an array, or of lines.
-fn first_row(sample: &Sample) -> &Value {
-    let row = sample.records.first().unwrap_or(&Value::Null);
-    if at(row, &["items"]).is_array() { first(at(row, &["items"])) } else { row }
-}
-
-pub(super) fn fruxon_messages(sample: &Sample) -> u32 {
-    let row = first_row(sample);
-    let sandbox = has_all(row, &["from", "text", "at"]);
-    let topic = has_all(row, &["role", "content", "sessionId"]) && !has_any(row, &["uuid", "type"]);
-    let channel = has_all(row, &["from", "conversationId"]) && has_any(row, &["message", "content"]);
-    ten(sandbox || topic || channel)
-}
-
-pub(super) fn fruxon_approvals(sample: &Sample) -> u32 {
-    let row = first_row(sample);
-    let request = has_all(row, &["toolKey", "status"]) || has(row, "gateType");
-    ten(request || has_all(row, &["eventType", "approvalRequestId"]))
-}
-
-pub(super) fn fruxon_executions(sample: &Sample) -> u32 {
-    let row = first_row(sample);
-    let record = has_all(row, &["startTime", "status", "agentId"]) && !has(row, "depth");
-    ten(record || has(row, "baseRevisionResult"))
-}
-
-pub(super) fn fruxon_trace(document: &Value) -> bool {
-    let trace = at(document, &["trace"]);
-    let whole = has_any(trace, &["traces", "steps"]) && has(document, "status") && !has(document, "response");
-    let bare = has_all(document, &["traces", "agentExecutionRecordId"]);
-    whole || bare || has_all(document, &["executionRecordId", "rawSpanCount"])
-}
-
-pub(super) fn fruxon_result(document: &Value) -> bool {
-    has_all(document, &["response", "executionRecordId", "trace"])
-        || has_all(document, &["parameters", "result", "agentExecutionRecordId"])
-        || has_all(document, &["configs", "runGroupId"])
-        || (has(document, "passed") && has(first(at(document, &["results"])), "transcript"))
-}
-
-pub(super) fn fruxon_tree(document: &Value) -> bool {
-    has_all(document, &["nodes", "rootExecutionId"])
-}
-
-/// Lines as the command line prints them, or server-sent events as the server sends them.
-pub(super) fn fruxon_stream(sample: &Sample) -> u32 {
-    let Some(start) = sample.records.first() else { return 0 };
-    if let (Shape::Other, Value::String(text)) = (sample.shape, start) {
-        let events = text.starts_with("event:") || text.starts_with(':');
-        return ten(events && text.lines().any(|line| line.starts_with("data:")));
-    }
-    let named = ["sandbox", "test_chats"].contains(&text(start, "stream"));
-    let header = kind(start) == "start" && has(start, "schema_version") && (named || has(start, "agent"));
-    ten(header || (kind(start) == "message" && has_all(start, &["from", "text", "at"])))
-}
-
-pub(super) fn fruxon_answer(document: &Value) -> bool {
-    has(document, "prefillText") && has_any(document, &["droppedRuns", "copiedMessages"])
 }
 
 /// The JSON in which servers describe errors (RFC 9457).

@@ -68,11 +68,6 @@ fn captured_output_is_named() {
 #[test]
 fn what_systems_keep_and_return_is_named() {
     for (content, what) in [
-        (r#"[{"from":"a","text":"b","at":1}]"#, "a Fruxon session"),
-        ("{\"items\":\n[{\"gateType\":\"TOOL\"}]}", "Fruxon's list of approvals"),
-        ("{\"status\":\"DONE\",\n\"trace\":{\"traces\":[]}}", "the trace of a Fruxon run"),
-        (": keep-alive\n\nevent: status\ndata: {}\n", "a Fruxon event stream"),
-        (r#"{"droppedRuns":1,"prefillText":"x"}"#, "Fruxon's answer to a rewind or a fork"),
         (r#"{"status":409,"title":"Conflict"}"#, "an error that a server answered with"),
         ("SQLite format 3\0 CREATE TABLE IF NOT EXISTS ItemTable (key", "an editor's settings database"),
     ] {
@@ -118,6 +113,34 @@ fn objects_are_what_their_keys_say() {
         }
     }
     assert_named(object("artifacts/0a.blob", "{}"), "an object of an Outpost storage folder");
+}
+
+#[test]
+fn what_fruxon_returns_is_told_apart() {
+    for (content, format) in [
+        (r#"[{"from":"a","text":"b","at":1}]"#, FormatName::FruxonMessages),
+        (r#"{"type":"message","from":"a","text":"b","at":1}"#, FormatName::FruxonStream),
+        (r#"[{"role":"USER","content":"b","sessionId":"ts_1"}]"#, FormatName::FruxonTranscript),
+        ("{\"items\":\n[{\"from\":\"a\",\"message\":\"b\",\"conversationId\":\"c\"}]}", FormatName::FruxonTranscript),
+        ("{\"items\":\n[{\"gateType\":\"TOOL\",\"status\":\"PENDING\"}]}", FormatName::FruxonApprovals),
+        (r#"[{"eventType":"REQUESTED","approvalRequestId":"a"}]"#, FormatName::FruxonApprovals),
+        ("{\"status\":\"DONE\",\n\"trace\":{\"traces\":[]}}", FormatName::FruxonTrace),
+        ("{\"status\":\"DONE\",\n\"trace\":{\"steps\":[]}}", FormatName::FruxonTrace),
+        (r#"{"executionRecordId":"e","rawSpanCount":0,"traces":[]}"#, FormatName::FruxonTrace),
+        (r#"{"resourceSpans":[]}"#, FormatName::FruxonTrace),
+        ("Logging in…\n{\n\"agentExecutionRecordId\":\"e\",\n\"traces\":[\n]}", FormatName::FruxonTrace),
+        (r#"{"rootExecutionId":"r","nodes":[],"totals":{}}"#, FormatName::FruxonRecord),
+        (r#"{"response":"x","executionRecordId":"e","trace":{"traces":[]}}"#, FormatName::FruxonRecord),
+        (r#"[{"id":"e","startTime":1,"status":"FAILED","agentId":"a"}]"#, FormatName::FruxonRecord),
+        (r#"{"droppedRuns":1,"prefillText":"x"}"#, FormatName::FruxonRecord),
+        (r#"{"copiedMessages":1,"prefillText":"x"}"#, FormatName::FruxonRecord),
+        (": keep-alive\n\nevent: status\ndata: {}\n", FormatName::FruxonStream),
+        (r#"{"type":"start","schema_version":2,"agent":"a"}"#, FormatName::FruxonStream),
+    ] {
+        assert_eq!(chosen(&sample(content)), Ok(format), "{content}");
+    }
+    let foreign = chosen(&sample("event: message_start\ndata: {}\n\n"));
+    assert!(foreign.is_err(), "another system's stream");
 }
 
 #[test]
@@ -210,7 +233,18 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("state.vscdb", Some(Err("settings database"))),
         ("devin/", None),
         ("fruxon/13-", Some(Err("an error"))),
-        ("fruxon/", Some(Err("Fruxon"))),
+        ("fruxon/01-", Some(Ok(FormatName::FruxonMessages))),
+        ("fruxon/02-", Some(Ok(FormatName::FruxonTrace))),
+        ("fruxon/03-", Some(Ok(FormatName::FruxonRecord))),
+        ("fruxon/04-", Some(Ok(FormatName::FruxonApprovals))),
+        ("fruxon/06-", Some(Ok(FormatName::FruxonTrace))),
+        ("fruxon/08-", Some(Ok(FormatName::FruxonRecord))),
+        ("fruxon/09-", Some(Ok(FormatName::FruxonStream))),
+        ("fruxon/10-", Some(Ok(FormatName::FruxonStream))),
+        ("fruxon/11-", Some(Ok(FormatName::FruxonTranscript))),
+        ("fruxon/15-", Some(Ok(FormatName::FruxonStream))),
+        ("fruxon/17-", Some(Ok(FormatName::FruxonApprovals))),
+        ("fruxon/", Some(Ok(FormatName::FruxonRecord))),
         ("43-replay/state/journal.json", Some(Ok(FormatName::OutpostJournal))),
         ("observations.jsonl", Some(Ok(FormatName::OutpostObservations))),
         ("objects/logs/", Some(Ok(FormatName::OutpostStorage))),
