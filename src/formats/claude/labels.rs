@@ -12,7 +12,7 @@ pub(super) fn line_of(raw: &RawValue) -> Box<str> {
 }
 
 /// At most `limit` bytes of `text`, cut between characters.
-pub(super) fn cut(text: &str, limit: usize) -> String {
+pub(in crate::formats) fn cut(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -21,7 +21,7 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
 }
 
 /// A text for a marker: at most 2 KiB.
-pub(super) fn marker_text(text: &str) -> String {
+pub(in crate::formats) fn marker_text(text: &str) -> String {
     cut(text.trim(), MARKER_BYTES)
 }
 

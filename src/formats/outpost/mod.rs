@@ -17,7 +17,7 @@ mod markers;
 mod patch;
 mod question;
 mod read;
-mod recover;
+pub(super) mod recover;
 mod replay;
 mod tokens;
 mod turns;
