@@ -223,10 +223,6 @@ pub(super) fn cline_session(document: &Value) -> bool {
     at(document, &["version"]) == 1 && (manifest || messages)
 }
 
-pub(super) fn atif(document: &Value) -> bool {
-    text(document, "schema_version").starts_with("ATIF-v")
-}
-
 /// JSON-RPC of the Agent Client Protocol, bare or one level down in whatever recorded it.
 pub(super) fn acp(record: &Value) -> u32 {
     const ENVELOPES: [&str; 7] = ["msg", "message", "data", "payload", "line", "raw", "frame"];

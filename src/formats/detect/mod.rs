@@ -385,3 +385,5 @@ fn plain(text: &[u8]) -> (Shape, Vec<Value>) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) use tests::samples;

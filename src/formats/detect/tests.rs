@@ -2,6 +2,8 @@
 
 mod names;
 
+pub(in crate::formats) use names::samples;
+
 use std::fs;
 
 use proptest::prelude::*;
@@ -106,8 +108,9 @@ fn records_wrapped_in_a_document_count_as_an_array() {
 fn a_damaged_document_is_still_what_it_began_as() {
     let document = sample("{\n \"schema_version\": \"ATIF-v1.7\",\n // a note\n \"steps\": []}");
     assert_eq!(document.shape, Shape::Document);
-    assert!(chosen(&document).unwrap_err().contains("ATIF"));
-    assert!(sentence("{\n \"schema_version\": \"ATIF-v1.7\"\n}%").contains("ATIF"), "a prompt stands behind it");
+    assert_eq!(chosen(&document), Ok(FormatName::Atif));
+    let behind = sample("{\n \"schema_version\": \"ATIF-v1.7\"\n}%");
+    assert_eq!(chosen(&behind), Ok(FormatName::Atif), "a prompt stands behind it");
     // So is an array, whatever lines it is made of.
     let array = sample("[\n{\"a\":1},\n{\"b\":oops},\n{\"c\":1}\n]");
     assert_eq!(array.shape, Shape::Array { start: 0 });
@@ -158,10 +161,12 @@ fn the_most_points_win_and_a_mixed_file_goes_with_its_first_record() {
 
 #[test]
 fn the_sentence_names_what_can_be_opened() {
-    assert_eq!(sentence(CODEX_LINE), "this is a Codex rollout; this version opens those of Outpost and Claude Code");
+    let systems = systems_of(REGISTRY);
+    assert!(systems.starts_with("Outpost, ") && systems.contains("Claude Code"), "{systems}");
+    assert_eq!(sentence(CODEX_LINE), format!("this is a Codex rollout; this version opens those of {systems}"));
     assert_eq!(
         sentence("{\"a\":1}\n{\"a\":2}\n"),
-        "not a session of a known format: looked for records of Outpost and Claude Code in the first 64 KB"
+        format!("not a session of a known format: looked for records of {systems} in the first 64 KB")
     );
 }
 

@@ -28,7 +28,6 @@ fn other_agents_files_are_named() {
         (r#"[{"ts":1,"type":"say","say":"text"}]"#, "a Cline task"),
         (r#"[{"role":"user","content":[{"type":"text","text":"<task>x"}]}]"#, "the model's side of a Cline task"),
         (r#"{"version":1,"session_id":"s","source":"cli"}"#, "a Cline session"),
-        (r#"{"schema_version":"ATIF-v1.7"}"#, "an ATIF trajectory"),
         (
             r#"{"dir":"out","msg":{"jsonrpc":"2.0","method":"session/prompt"}}"#,
             "a recording of the Agent Client Protocol",
@@ -130,7 +129,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The sample files that lie beside the program's folder on machines that have them.
-fn samples() -> Vec<PathBuf> {
+pub(in crate::formats) fn samples() -> Vec<PathBuf> {
     let mut near =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1).take(2).map(|folder| folder.join("shared/samples"));
     let Some(folder) = near.find(|folder| folder.is_dir()) else {
@@ -159,7 +158,7 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("lookalikes/kimi", Some(Err("Kimi"))),
         ("lookalikes/openclaw", Some(Err("Pi session"))),
         ("agents/acp/", Some(Err("Agent Client Protocol"))),
-        ("agents/atif/", Some(Err("ATIF"))),
+        ("agents/atif/", Some(Ok(FormatName::Atif))),
         ("agents/cline-roo/", Some(Err("Cline"))),
         ("agents/codex/", Some(Err("Codex rollout"))),
         ("agents/copilot-cli/", Some(Err("Copilot CLI session"))),
@@ -175,7 +174,7 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("rec-opencode-run", Some(Err("`opencode"))),
         ("rec-pi-mode", Some(Err("`pi"))),
         ("realistic/acp/", Some(Err("Agent Client Protocol"))),
-        ("cli/transcripts/", Some(Err("ATIF"))),
+        ("cli/transcripts/", Some(Ok(FormatName::Atif))),
         ("cli/sessions.db", Some(Err("Devin's session database"))),
         ("acp-messages/", Some(Err("Devin Desktop"))),
         ("state.vscdb", Some(Err("settings database"))),
