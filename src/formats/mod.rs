@@ -15,6 +15,7 @@ mod progress;
 mod record;
 mod source;
 
+mod acp;
 mod atif;
 mod claude;
 mod outpost;
@@ -32,7 +33,7 @@ use folder::files_below;
 pub use source::{Family, Listed, Part, SessionRef, Source, nothing_in, open_session, sessions_of};
 
 /// All formats that can be opened, most specific first.
-pub static REGISTRY: &[Format] = &[outpost::FORMAT, claude::FORMAT, atif::FORMAT];
+pub static REGISTRY: &[Format] = &[outpost::FORMAT, claude::FORMAT, atif::FORMAT, acp::FORMAT];
 
 /// What the registry knows of a format.
 pub struct Format {

@@ -25,6 +25,8 @@ use super::{Format, Observer, OpenError, Reading, Recording};
 use crate::model::{FormatName, summarise};
 use crate::store::SourceFile;
 
+pub(super) use cut::file_name;
+
 pub const FORMAT: Format = Format {
     name: FormatName::Atif,
     description: "ATIF trajectory (.json)",

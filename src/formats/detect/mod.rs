@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use super::Format;
 use super::prefix::{End, first_value, is_blank};
 use crate::store::{Framing, ReadError, SourceFile};
+pub(super) use agents::acp as acp_points;
 use known::{KNOWN, Known};
 
 /// Bytes looked at.

@@ -28,16 +28,18 @@ fn other_agents_files_are_named() {
         (r#"[{"ts":1,"type":"say","say":"text"}]"#, "a Cline task"),
         (r#"[{"role":"user","content":[{"type":"text","text":"<task>x"}]}]"#, "the model's side of a Cline task"),
         (r#"{"version":1,"session_id":"s","source":"cli"}"#, "a Cline session"),
-        (
-            r#"{"dir":"out","msg":{"jsonrpc":"2.0","method":"session/prompt"}}"#,
-            "a recording of the Agent Client Protocol",
-        ),
-        (
-            r#"{"line":"{\"jsonrpc\":\"2.0\",\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}"}"#,
-            "a recording of the Agent Client Protocol",
-        ),
     ] {
         assert_named(content, what);
+    }
+}
+
+#[test]
+fn recordings_of_a_protocol_are_known_in_any_envelope() {
+    for content in [
+        r#"{"dir":"out","msg":{"jsonrpc":"2.0","method":"session/prompt"}}"#,
+        r#"{"line":"{\"jsonrpc\":\"2.0\",\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}"}"#,
+    ] {
+        assert_eq!(chosen(&sample(content)), Ok(FormatName::Acp), "{content}");
     }
 }
 
@@ -157,7 +159,7 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("lookalikes/iflow", Some(CLAUDE)),
         ("lookalikes/kimi", Some(Err("Kimi"))),
         ("lookalikes/openclaw", Some(Err("Pi session"))),
-        ("agents/acp/", Some(Err("Agent Client Protocol"))),
+        ("agents/acp/", Some(Ok(FormatName::Acp))),
         ("agents/atif/", Some(Ok(FormatName::Atif))),
         ("agents/cline-roo/", Some(Err("Cline"))),
         ("agents/codex/", Some(Err("Codex rollout"))),
@@ -173,7 +175,7 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("rec-gemini-stream", Some(Err("`gemini"))),
         ("rec-opencode-run", Some(Err("`opencode"))),
         ("rec-pi-mode", Some(Err("`pi"))),
-        ("realistic/acp/", Some(Err("Agent Client Protocol"))),
+        ("realistic/acp/", Some(Ok(FormatName::Acp))),
         ("cli/transcripts/", Some(Ok(FormatName::Atif))),
         ("cli/sessions.db", Some(Err("Devin's session database"))),
         ("acp-messages/", Some(Err("Devin Desktop"))),
