@@ -295,13 +295,17 @@ impl Builder {
     /// Closes the turn that goes on, before something else begins.
     fn end_turn(&mut self) {
         let last = self.last_record;
-        for draft in self.drafts.iter_mut().filter(|draft| draft.last.is_none()) {
-            draft.last = Some(last.max(draft.record));
+        for draft in self.drafts.iter_mut().rev() {
+            draft.last = draft.last.or(Some(last.max(draft.record)));
+            // The prompts before it were closed when it began.
+            if draft.kind == StepKind::Prompt {
+                break;
+            }
         }
     }
 
     pub fn draft_of(&mut self, key: u32) -> Option<&mut Draft> {
-        self.drafts.iter_mut().find(|draft| draft.key == key)
+        self.drafts.iter_mut().rev().find(|draft| draft.key == key)
     }
 
     /// The draft whose prompt was answered by the response to this request.

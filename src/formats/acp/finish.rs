@@ -1,5 +1,6 @@
 //! The session that was built: its steps, as the agent's own list has them where there is one.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::builder::{Builder, Draft};
@@ -12,6 +13,8 @@ use crate::model::{
     Usage,
 };
 
+/// Drafts between two that an entry of the agent's list could mean.
+const MAX_SKIPPED: usize = 1000;
 const NOT_HELD: &str = "the agent's list names this step, but the recording does not hold it";
 
 /// Makes the session at `index` of a stream.
@@ -76,7 +79,12 @@ fn head(steps: &[Step]) -> Option<NodeId> {
 /// Prompts that are only a command are no steps: the agent's list, which is younger, does not have them.
 fn leave_out_commands(builder: &mut Builder) {
     let Some((listed_at, list)) = builder.list.clone() else { return };
-    let is_step = |draft: &Draft| draft.record > listed_at || list.iter().any(|step| matches(step, draft));
+    let names = list.iter().flat_map(|step| [step.step_id.as_deref(), step.call_id.as_deref(), Some(&*step.summary)]);
+    let names: HashSet<&str> = names.flatten().collect();
+    let is_step = |draft: &Draft| {
+        let own = [draft.message_id.as_deref(), draft.call_id.as_deref(), Some(draft.summary.as_str())];
+        draft.record > listed_at || own.into_iter().flatten().any(|name| names.contains(name))
+    };
     let mut shift = 0;
     let mut kept = Vec::with_capacity(builder.drafts.len());
     for mut draft in std::mem::take(&mut builder.drafts) {
@@ -120,7 +128,7 @@ impl Maker<'_> {
         let mut rest = self.builder.drafts.as_slice();
         let mut pairs = Vec::new();
         for entry in list {
-            let found = rest.iter().position(|draft| matches(entry, draft));
+            let found = rest.iter().take(MAX_SKIPPED).position(|draft| matches(entry, draft));
             pairs.push((Some(entry), found.and_then(|at| rest.get(at))));
             rest = rest.get(found.map_or(0, |at| at + 1)..).unwrap_or_default();
         }

@@ -93,7 +93,7 @@ fn stopped(builder: &mut Builder, request: &Request, outcome: &Result<Value, Val
         }
     }
     // Questions inside the turn end with it.
-    let first = builder.drafts.iter().position(|draft| draft.key == key).unwrap_or(0);
+    let first = builder.drafts.iter().rposition(|draft| draft.key == key).unwrap_or(builder.drafts.len());
     for draft in builder.drafts.iter_mut().skip(first + 1) {
         if draft.outcome == Outcome::Pending && draft.kind == crate::model::StepKind::QuestionAnswer {
             (draft.outcome, draft.ended_at) = (became, at);
@@ -136,7 +136,7 @@ fn failed(builder: &mut Builder, key: u32, error: &Value) -> Outcome {
     // The agent may have said so already before it answered.
     if has_since(builder, key, &[MarkerKind::Quota, MarkerKind::Failure]) {
         builder.push(EventKind::Notice, &format!("error {}: {message}", code.unwrap_or_default()));
-    } else if number == -32_011 || kind == "resource_exhausted" {
+    } else if number == -32_011 || kind == "resource_exhausted" || message.to_lowercase().contains("exhausted") {
         builder.mark(EventKind::Quota, &message.clone(), Fact::Quota { message, reset_at: None });
     } else {
         builder.mark(EventKind::Failure, &message.clone(), Fact::Failure { code, message });
@@ -146,7 +146,7 @@ fn failed(builder: &mut Builder, key: u32, error: &Value) -> Outcome {
 
 /// Whether the turn is marked so already. The failure of a tool is none of the turn.
 fn has_since(builder: &Builder, key: u32, kinds: &[MarkerKind]) -> bool {
-    let start = builder.drafts.iter().find(|draft| draft.key == key).map_or(0, |draft| draft.event);
+    let start = builder.drafts.iter().rev().find(|draft| draft.key == key).map_or(0, |draft| draft.event);
     let events = builder.events.get(start..).unwrap_or_default().iter().rev().take(4096);
     events
         .filter(|event| event.kind != EventKind::Tool)

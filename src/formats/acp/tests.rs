@@ -441,6 +441,50 @@ fn lines_that_are_no_messages_are_accounted_for() {
     assert_eq!(recording.body(unreadable).unwrap().text, "not JSON");
 }
 
+#[test]
+fn answers_that_devin_puts_on_the_call_are_a_step() {
+    let mut messages = start();
+    messages.extend([
+        prompt(3, "Plan"),
+        update(
+            "tool_call",
+            json!({ "toolCallId": "q#1", "kind": "other", "_meta": { "eventType": "ask_user_question",
+            "cognition.ai/questions": [{ "question": "Which?", "options": [{ "label": "A" }, { "label": "B" }] }] } }),
+        ),
+        update(
+            "tool_call_update",
+            json!({ "toolCallId": "q#1", "status": "completed",
+            "_meta": { "cognition.ai/answers": [{ "question_index": 0, "selected_options": ["B"] }] } }),
+        ),
+        stop(3),
+    ]);
+    let opened = open(&messages);
+    assert_eq!(opened.summaries(), ["Plan", "Which? -> B"]);
+    assert_eq!(opened.steps()[1].tool_call_id.as_deref(), Some("q#1"));
+    assert_eq!(opened.recording.prompt(2).unwrap(), "Which?\n- A\n- B");
+}
+
+#[test]
+fn deep_and_framed_messages_are_read() {
+    let deep = format!("{}1{}", "[".repeat(20_000), "]".repeat(20_000));
+    let mut text = lines(&story());
+    text.push_str(&format!(
+        "{{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"s\",\"update\":{deep}}}}}\n"
+    ));
+    let (_folder, path) = write(text.as_bytes());
+    assert_eq!(formats::open(&path, &Patient).unwrap().session().steps.len(), 3);
+
+    let mut framed = String::new();
+    for message in story() {
+        let message = message.to_string();
+        framed.push_str(&format!("Content-Length: {}\r\n\r\n{message}\n", message.len()));
+    }
+    let (_folder, path) = write(framed.as_bytes());
+    let recording = formats::open(&path, &Patient).unwrap();
+    assert_eq!((recording.session().steps.len(), recording.session().report.records.total), (3, story().len() as u64));
+    use_all(&path);
+}
+
 /// Everything that is read on demand, on whatever could be opened.
 fn use_all(path: &Path) {
     let Ok(recording) = formats::open(path, &Patient) else { return };

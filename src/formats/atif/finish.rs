@@ -21,6 +21,7 @@ pub struct Draft {
     /// The first event of its turn.
     pub event: usize,
     pub call_id: Option<String>,
+    pub origin: Option<&'static str>,
     pub summary: String,
     pub text_bytes: u32,
 }
@@ -28,9 +29,10 @@ pub struct Draft {
 const NOTHING_BEFORE: &str = "nothing would be left: a trajectory has at least one record";
 
 impl Reader<'_> {
-    pub fn finish(self, outline: Outline, head: Map<String, Value>) -> Trajectory {
+    pub fn finish(mut self, outline: Outline, head: Map<String, Value>) -> Trajectory {
+        self.name_callers();
         let main: Vec<&Kept> = self.records.iter().filter(|kept| kept.owner.is_none()).collect();
-        let steps = self.steps(&main);
+        let (steps, main_count) = (self.steps(&main), main.len());
         let path = self.file.path();
         let text = |key: &str| head.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
         let stem = || path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -68,10 +70,27 @@ impl Reader<'_> {
         Trajectory {
             session,
             files: vec![self.file],
+            main: main_count,
             records: self.records,
             anchors: self.drafts.iter().map(|draft| draft.record).collect(),
             outline,
             head,
+        }
+    }
+
+    /// Tells subagents which call started them: the one whose result refers to them.
+    fn name_callers(&mut self) {
+        let mut caller: Option<(Place, String)> = None;
+        for event in &self.events {
+            if let Some(tool) = event.tool.as_deref() {
+                caller = tool.result.zip(tool.call_id.clone());
+            }
+            if event.kind == EventKind::Subagent
+                && let Some((_, call_id)) = caller.as_ref().filter(|(result, _)| *result == event.place)
+                && let Some(started) = self.subagents.iter_mut().find(|started| started.id == *event.label)
+            {
+                started.call_id = Some(call_id.clone());
+            }
         }
     }
 
@@ -112,7 +131,7 @@ impl Reader<'_> {
                 ended_at: turn.iter().rev().find_map(|kept| kept.at),
                 place: self.place(draft),
                 text_bytes: draft.text_bytes,
-                origin: None,
+                origin: draft.origin,
                 events,
                 model: None,
                 usage: sum(turn.iter().filter(|kept| !kept.is_side).map(|kept| &kept.usage)),
@@ -143,8 +162,9 @@ impl Reader<'_> {
         let mut models = Vec::with_capacity(steps.len());
         for (index, draft) in self.drafts.iter().enumerate() {
             let next = self.drafts.get(index + 1).map_or(main.len(), |next| next.record + turn_offset(next));
-            let turn = self.served.iter().rev().find(|(record, _)| *record < next && *record >= draft.record);
-            models.push(turn.map(|(_, model)| model.clone()));
+            let after = self.served.partition_point(|(record, _)| *record < next);
+            let last = after.checked_sub(1).and_then(|last| self.served.get(last));
+            models.push(last.filter(|(record, _)| *record >= draft.record).map(|(_, model)| model.clone()));
         }
         models
     }

@@ -324,6 +324,7 @@ impl Reader<'_> {
                 record: at,
                 event: answered.event.max(first),
                 call_id: answered.call_id,
+                origin: None,
                 summary: answered.summary,
                 text_bytes: answered.text_bytes,
             });
@@ -344,6 +345,7 @@ impl Reader<'_> {
             record: at,
             event: reader.events.len(),
             call_id: None,
+            origin: record.is_queued().then_some("queued"),
             summary: summarise(summary),
             text_bytes: u32::try_from(text.len()).unwrap_or(u32::MAX),
         };

@@ -108,6 +108,9 @@ pub struct Extra<'a> {
     pub generation_model: Text<'a>,
     #[serde(borrow)]
     pub cwd: Text<'a>,
+    /// Copilot's: `queued` for a prompt that was typed while the agent worked.
+    #[serde(borrow)]
+    delivery: Text<'a>,
 }
 
 /// Tokens of one model response; `prompt_tokens` includes those read from a cache.
@@ -187,6 +190,11 @@ impl Record<'_> {
         self.model_name.as_str().or(generation).filter(|model| !model.is_empty() && !model.starts_with('<'))
     }
 
+    pub fn is_queued(&self) -> bool {
+        self.extra.0.as_ref().is_some_and(|extra| extra.delivery.is("queued"))
+    }
+
+    /// The subagent that it belongs to.
     pub fn agent_id(&self) -> Option<&str> {
         let Object(extra) = &self.extra;
         extra.as_ref().filter(|extra| extra.is_sidechain.0).map(|extra| extra.agent_id.or_empty())

@@ -345,6 +345,37 @@ fn a_large_version_and_token_ids_are_read() {
     assert!(problem.message.contains("ATIF-v2.0"), "{problem:?}");
 }
 
+#[test]
+fn a_subagent_is_known_by_the_call_that_refers_to_it() {
+    let call = json!([{ "tool_call_id": "c", "function_name": "run_subagent", "arguments": "{\"task\":\"look\"}" }]);
+    let refers = json!([{ "source_call_id": "c", "content": "done", "subagent_trajectory_ref": [
+        { "trajectory_id": "t2" }, { "trajectory_path": "../other.json" }] }]);
+    let mut queued = user(1, "Look");
+    queued["extra"] = json!({ "delivery": "queued" });
+    let mut value = document(vec![queued, called(2, call, refers)]);
+    value["subagent_trajectories"] = json!([{ "trajectory_id": "t2", "steps": [agent(1, "found")] }]);
+    let opened = open(&value);
+    assert_eq!(opened.steps()[0].origin, Some("queued"));
+    assert_eq!(opened.recording.session().subagents[0].call_id.as_deref(), Some("c"));
+    let fork = opened.recording.fork(Cut::After(1), Watch::none()).unwrap();
+    assert_eq!(fork.warnings.len(), 1, "one of them lies in another file: {:?}", fork.warnings);
+}
+
+#[test]
+fn deep_values_are_read() {
+    let deep = format!("{}1{}", "[".repeat(20_000), "]".repeat(20_000));
+    let text = story().to_string().replacen(
+        "\"message\":\"Made.\"",
+        &format!("\"extra\":{{\"x\":{deep}}},\"message\":{deep}"),
+        1,
+    );
+    let opened = open_bytes(text.as_bytes());
+    assert_eq!(opened.steps().len(), 4);
+    for event in &opened.recording.session().events {
+        opened.recording.body(event).unwrap();
+    }
+}
+
 /// Everything that is read on demand, on whatever could be opened.
 fn use_all(path: &Path) {
     let Ok(recording) = formats::open(path, &Patient) else { return };

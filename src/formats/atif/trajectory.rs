@@ -74,6 +74,8 @@ pub struct Trajectory {
     pub files: Vec<Arc<SourceFile>>,
     /// Those of the session first, then those of embedded trajectories.
     pub records: Vec<Kept>,
+    /// How many are the session's own.
+    pub main: usize,
     /// The record of each step.
     pub anchors: Vec<usize>,
     pub outline: Outline,
@@ -84,8 +86,7 @@ pub struct Trajectory {
 impl Trajectory {
     /// The records of the session itself.
     pub fn main(&self) -> &[Kept] {
-        let end = self.records.iter().position(|kept| kept.owner.is_some()).unwrap_or(self.records.len());
-        self.records.get(..end).unwrap_or_default()
+        self.records.get(..self.main).unwrap_or_default()
     }
 
     pub fn step(&self, number: u32) -> Result<&Step, Refusal> {
