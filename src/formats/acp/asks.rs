@@ -8,7 +8,7 @@ use super::builder::Builder;
 use super::route::{Request, meta, text};
 use super::updates;
 use crate::formats::claude::labels::marker_text;
-use crate::model::{Asked, Decision, EventKind, Fact, Marker, QuestionState, Timestamp, ToolState, summarise};
+use crate::model::{Asked, Decision, EventKind, Fact, Marker, QuestionState, Timestamp, Tool, ToolState, summarise};
 
 /// Bounds for a hostile stream: no person is asked more.
 const MAX_QUESTIONS: usize = 32;
@@ -171,6 +171,12 @@ fn ask(builder: &mut Builder, call_id: Option<String>, posed: &[Posed]) {
         call.record
     });
     let start = builder.events.len();
+    let tool = call_id.clone().map(|id| Tool {
+        name: "question".to_owned(),
+        call_id: Some(id),
+        state: ToolState::Pending,
+        result: None,
+    });
     for posed in posed {
         let fact = Fact::Question {
             question: marker_text(&posed.question),
@@ -178,7 +184,10 @@ fn ask(builder: &mut Builder, call_id: Option<String>, posed: &[Posed]) {
             answers: Vec::new(),
             state: QuestionState::Pending,
         };
-        builder.mark(EventKind::Question, &posed.question, fact);
+        let event = builder.mark(EventKind::Question, &posed.question, fact);
+        if let Some(event) = builder.event(event) {
+            event.tool = tool.clone().map(Box::new);
+        }
     }
     let fields = posed.iter().map(|posed| posed.field.clone()).collect();
     let events = start..builder.events.len();
@@ -250,6 +259,9 @@ fn settle_questions(
         builder.join(index);
         let Some(event) = builder.event(index) else { continue };
         event.duration_ms = waited;
+        if let Some(tool) = event.tool.as_deref_mut() {
+            tool.state = if became == QuestionState::Answered { ToolState::Done } else { ToolState::Denied };
+        }
         if let Some(Marker { fact: Fact::Question { answers, state, .. }, .. }) = event.marker.as_deref_mut() {
             answers.clone_from(given);
             *state = became;

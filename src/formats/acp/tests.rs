@@ -522,7 +522,7 @@ fn a_stream_cut_anywhere_is_read() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn a_mutated_stream_is_read(at in 0.0..1.0_f64, byte in any::<u8>(), removed in 0_usize..60) {
         let mut bytes = lines(&story()).into_bytes();

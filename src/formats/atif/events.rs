@@ -246,7 +246,7 @@ impl Maker<'_> {
         };
         self.concluded(EventKind::Approval, block, &reason.unwrap_or_else(|| first_line(text)), fact);
         if let Some(event) = self.events.last_mut() {
-            event.folded = true;
+            event.folded = call.tool_call_id.0.is_some();
         }
     }
 

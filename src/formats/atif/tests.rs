@@ -415,7 +415,7 @@ fn a_document_cut_anywhere_is_read() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn a_mutated_document_is_read(at in 0.0..1.0_f64, byte in any::<u8>(), removed in 0_usize..40) {
         let mut bytes = story().to_string().into_bytes();
