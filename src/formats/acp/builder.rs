@@ -108,6 +108,8 @@ pub struct Builder {
     /// The agent's own list of steps, and the record that it came with.
     pub list: Option<(u32, Vec<AgentStep>)>,
     pub meter: Meter,
+    /// What all turns used, those of dead branches too.
+    pub spent: Usage,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub nodes: usize,
@@ -138,6 +140,7 @@ impl Builder {
             retold: None,
             list: None,
             meter: Meter::default(),
+            spent: Usage::default(),
             started_at: None,
             ended_at: None,
             nodes: 0,
@@ -344,7 +347,7 @@ impl Builder {
     }
 
     /// A piece of a user's message: of a history that is told, or an echo of the prompt that runs.
-    pub fn user_chunk(&mut self, update: &Value, words: &str, at: Option<Timestamp>) {
+    pub fn user_chunk(&mut self, update: &Value, words: &str) {
         let id =
             super::route::meta(update, "clientMessageId").and_then(Value::as_str).or_else(|| text(update, "messageId"));
         if self.retold.is_none() {
@@ -388,7 +391,6 @@ impl Builder {
         (draft.origin, draft.outcome) = (Some("replayed"), Outcome::Done);
         draft.message_id = id.map(str::to_owned);
         words.chars().take(MAX_HEAD_BYTES).for_each(|character| draft.head.push(character));
-        draft.at = draft.at.or(at);
         self.drafts.push(draft);
         let next = self.drafts.len();
         if let Some(retold) = self.retold.as_mut() {

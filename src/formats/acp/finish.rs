@@ -12,6 +12,7 @@ use crate::model::{
     Capability, Event, EventKind, FormatName, NodeId, Outcome, Parent, Place, Session, Step, StepKind, TitleSource,
     Usage,
 };
+use crate::store::Span;
 
 /// Drafts between two that an entry of the agent's list could mean.
 const MAX_SKIPPED: usize = 1000;
@@ -25,13 +26,9 @@ pub fn finish(mut stream: Stream, index: usize) -> Recorded {
     if builder.id.is_empty() {
         builder.id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     }
-    leave_out_commands(&mut builder);
+    leave_out_commands(&mut builder, &stream.records);
     let own = u32::try_from(index).unwrap_or(u32::MAX);
     let (steps, parts) = Maker { stream: &stream, builder: &builder, own }.steps();
-    let mut usage = Usage::default();
-    for step in &steps {
-        usage.add(&step.usage);
-    }
     let prompt = steps.iter().find(|step| step.kind == StepKind::Prompt).map(|step| step.summary.clone());
     let title_source = if builder.title.is_some() { TitleSource::Generated } else { TitleSource::FirstPrompt };
     let parent = stream.forks.iter().find(|(_, fork)| *fork == builder.id);
@@ -50,7 +47,7 @@ pub fn finish(mut stream: Stream, index: usize) -> Recorded {
         branches: builder.branches,
         parent: parent.map(|(from, _)| Parent { session_id: from.clone(), step_number: None }),
         relatives: Vec::new(),
-        usage,
+        usage: builder.spent,
         steps,
         events: builder.events,
         subagents: Vec::new(),
@@ -77,7 +74,7 @@ fn head(steps: &[Step]) -> Option<NodeId> {
 }
 
 /// Prompts that are only a command are no steps: the agent's list, which is younger, does not have them.
-fn leave_out_commands(builder: &mut Builder) {
+fn leave_out_commands(builder: &mut Builder, records: &[(Span, u32)]) {
     let Some((listed_at, list)) = builder.list.clone() else { return };
     let names = list.iter().flat_map(|step| [step.step_id.as_deref(), step.call_id.as_deref(), Some(&*step.summary)]);
     let names: HashSet<&str> = names.flatten().collect();
@@ -95,7 +92,7 @@ fn leave_out_commands(builder: &mut Builder) {
         }
         let event = Event {
             kind: EventKind::Notice,
-            node: NodeId::Number(draft.record.into()),
+            node: line_node(records, draft.record),
             at: draft.at,
             duration_ms: None,
             place: Place { file: 0, record: draft.record, block: 0 },
@@ -111,6 +108,12 @@ fn leave_out_commands(builder: &mut Builder) {
         }
     }
     builder.drafts = kept;
+}
+
+/// The number of a record's line, from 0.
+fn line_node(records: &[(Span, u32)], record: u32) -> NodeId {
+    let line = records.get(record as usize).map_or(1, |(span, _)| span.line);
+    NodeId::Number(line.saturating_sub(1).into())
 }
 
 struct Maker<'a> {
@@ -153,6 +156,10 @@ impl Maker<'_> {
                 None => self.listed_only(),
             };
             step.number = number;
+            // Something else was begun, and nobody answered this.
+            if step.outcome == Outcome::Pending && !rest.is_empty() {
+                step.outcome = Outcome::Unknown;
+            }
             step.events = start..later.max(start);
             if let Some(entry) = entry {
                 take_over(&mut step, entry);
@@ -187,8 +194,7 @@ impl Maker<'_> {
     }
 
     fn node(&self, record: u32) -> NodeId {
-        let line = self.stream.records.get(record as usize).map_or(1, |(span, _)| span.line);
-        NodeId::Number(line.saturating_sub(1).into())
+        line_node(&self.stream.records, record)
     }
 
     fn own_step(&self, draft: &Draft) -> Step {

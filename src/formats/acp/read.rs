@@ -198,7 +198,9 @@ impl Reader {
             Message::Request { method, .. } => {
                 method == "session/prompt" || !method.starts_with("session/") || method == "session/request_permission"
             }
-            Message::Notification { .. } => true,
+            Message::Notification { method, .. } => {
+                method == "session/update" || method.starts_with("_cognition.ai/revert/")
+            }
             Message::Response { outcome, request } => {
                 let opens = |request: &Request| {
                     matches!(

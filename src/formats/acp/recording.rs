@@ -9,7 +9,7 @@ use super::asks::list;
 use super::cut;
 use super::envelope::unwrap;
 use super::route::text;
-use super::updates::{block_text, blocks_text, output_text};
+use super::updates::{block_text, blocks_text, output_text, plan_text};
 use crate::formats::document;
 use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert, record};
 use crate::model::{Event, EventKind, Fact, Locator, Outcome, Place, Session, Step, StepKind};
@@ -183,6 +183,10 @@ impl Recording for Recorded {
                 said(format!("{path}\n{}", text(&update, "content").unwrap_or_default()))
             }
             _ => {
+                let update = self.update(record)?;
+                if update.get("entries").is_some() {
+                    return said(plan_text(&update));
+                }
                 let message = self.message(record)?;
                 let own = ["params", "result", "error"].iter().find_map(|key| message.get(*key));
                 said(serde_json::to_string_pretty(own.unwrap_or(&message)).unwrap_or_default())

@@ -76,6 +76,7 @@ fn told(error: &Value) -> (Option<String>, String) {
 fn stopped(builder: &mut Builder, request: &Request, outcome: &Result<Value, Value>, is_total: bool) {
     let Some(key) = builder.finished(request) else { return };
     let usage = builder.meter.turn(outcome.as_ref().unwrap_or(&Value::Null), is_total);
+    builder.spent.add(&usage);
     let before = builder.draft_of(key).map_or(Outcome::Pending, |draft| draft.outcome);
     let became = match outcome {
         Ok(result) => ended(builder, key, text(result, "stopReason").unwrap_or_default(), before),

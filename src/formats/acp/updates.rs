@@ -13,10 +13,12 @@ use crate::model::{Decision, EventKind, Fact, Marker, Place, SubagentStatus, Tim
 pub fn take(builder: &mut Builder, update: &Value) -> bool {
     let kind = text(update, "sessionUpdate").unwrap_or_default();
     let message_id = text(update, "messageId");
+    // A history that is told has times of its own.
+    builder.moment.at = builder.moment.at.or_else(|| told_at(update));
     match kind {
         "user_message_chunk" => {
             let words = block_text(update.get("content").unwrap_or(&Value::Null));
-            builder.user_chunk(update, &words, told_at(update));
+            builder.user_chunk(update, &words);
         }
         "agent_message_chunk" | "agent_thought_chunk" => {
             let kind = if kind == "agent_message_chunk" { EventKind::Text } else { EventKind::Thinking };
@@ -63,6 +65,15 @@ fn told_at(update: &Value) -> Option<Timestamp> {
         Value::String(text) => Timestamp::parse(text),
         number => number.as_i64().map(Timestamp),
     }
+}
+
+/// The entries of a plan, one a line.
+pub fn plan_text(update: &Value) -> String {
+    let entry = |entry: &Value| {
+        let status = text(entry, "status").unwrap_or_default().replace('_', " ");
+        format!("- {} ({status})", text(entry, "content").unwrap_or_default())
+    };
+    list(update, "entries").iter().map(entry).collect::<Vec<_>>().join("\n")
 }
 
 /// A content block as text; what is none is named.

@@ -54,6 +54,7 @@ pub fn read(file: Arc<SourceFile>, observer: &dyn Observer) -> Result<Trajectory
         served: Vec::new(),
         command: None,
         copies_count: false,
+        is_misnumbered: false,
         cwd: None,
     };
     let head = reader.head(&outline)?;
@@ -89,6 +90,8 @@ pub struct Reader<'a> {
     /// A slash command that is a step if the model answers it.
     command: Option<Draft>,
     copies_count: bool,
+    /// A number out of its order has been told of; one is enough.
+    is_misnumbered: bool,
     pub cwd: Option<String>,
 }
 
@@ -229,6 +232,12 @@ impl Reader<'_> {
             self.problem(locator.clone(), span.offset, ProblemKind::Repaired, repair);
         }
         let id = record.step_id.0.unwrap_or_else(|| u64::from(*number) + 1);
+        if record.step_id.0 != Some(u64::from(*number) + 1) && !std::mem::replace(&mut self.is_misnumbered, true) {
+            let stands = record.step_id.0.map_or_else(|| "no step_id".to_owned(), |id| format!("step_id {id}"));
+            let message =
+                format!("{stands} stands where {} should: records are told by their order", number.saturating_add(1));
+            self.problem(locator.clone(), span.offset, ProblemKind::Structure, message);
+        }
         let what = match record.source.as_str() {
             Some("user") => What::User,
             Some("agent") => What::Agent,
