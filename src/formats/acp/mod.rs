@@ -11,6 +11,7 @@ mod envelope;
 #[allow(dead_code)] // for a store of the same session that is opened together with the recording
 mod facts;
 mod finish;
+mod history;
 mod list;
 mod read;
 mod recording;

@@ -7,6 +7,7 @@
 mod cut;
 mod events;
 mod finish;
+mod nested;
 mod outline;
 mod question;
 mod read;

@@ -1,7 +1,6 @@
 //! Reading a trajectory: its outline first, then its records one by one.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -17,8 +16,7 @@ use crate::formats::document::{self, Flaw};
 use crate::formats::outpost::recover;
 use crate::formats::{Observer, json};
 use crate::model::{
-    Event, EventKind, Fact, Locator, NodeId, Problem, ProblemKind, Report, StepKind, Subagent, SubagentStatus, Usage,
-    summarise,
+    Event, EventKind, Fact, Locator, NodeId, Problem, ProblemKind, Report, StepKind, Subagent, summarise,
 };
 use crate::store::{MAX_RECORD_BYTES, ReadError, SourceFile, Span};
 
@@ -26,10 +24,6 @@ use crate::store::{MAX_RECORD_BYTES, ReadError, SourceFile, Span};
 const MAX_FIELD_BYTES: u64 = 16 * 1024 * 1024;
 /// As much of a damaged file is searched for records.
 const MAX_RECOVERED_BYTES: u64 = 256 * 1024 * 1024;
-/// How deep subagents may lie in one another.
-const MAX_DEPTH: u32 = 4;
-/// Subagents of one document.
-const MAX_SUBAGENTS: usize = 4096;
 
 /// Starts of texts that carry a conversation on after its context was compacted.
 const COMPACTED: [&str; 2] = [
@@ -75,13 +69,13 @@ pub fn read(file: Arc<SourceFile>, observer: &dyn Observer) -> Result<Trajectory
 
 pub struct Reader<'a> {
     pub file: Arc<SourceFile>,
-    observer: &'a dyn Observer,
+    pub observer: &'a dyn Observer,
     pub records: Vec<Kept>,
     pub events: Vec<Event>,
     pub drafts: Vec<Draft>,
     pub subagents: Vec<Subagent>,
     /// Subagents whose records lie among those of the session, by agent id.
-    sidechains: HashMap<String, usize>,
+    pub sidechains: HashMap<String, usize>,
     pub report: Report,
     /// The model of the last response of the turn.
     model: Option<String>,
@@ -96,12 +90,12 @@ pub struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn problem(&mut self, locator: Locator, offset: u64, kind: ProblemKind, message: impl Into<String>) {
+    pub fn problem(&mut self, locator: Locator, offset: u64, kind: ProblemKind, message: impl Into<String>) {
         self.report.push(Problem { locator, offset: Some(offset), kind, message: message.into(), file: None });
     }
 
     /// The fields of a document but its lists of records.
-    fn head(&mut self, outline: &Outline) -> Result<serde_json::Map<String, Value>, ReadError> {
+    pub fn head(&mut self, outline: &Outline) -> Result<serde_json::Map<String, Value>, ReadError> {
         let mut head = serde_json::Map::new();
         for field in outline.fields.iter().filter(|field| field.list.is_none()) {
             let len = field.value.end.saturating_sub(field.value.start);
@@ -182,7 +176,7 @@ impl Reader<'_> {
     }
 
     /// Takes one element of a list; a broken one may hold several records.
-    fn element(
+    pub fn element(
         &mut self,
         span: Span,
         torn: bool,
@@ -279,7 +273,7 @@ impl Reader<'_> {
         self.maker(at).push(EventKind::Unreadable, MESSAGE, reason).text_bytes = span.len;
     }
 
-    fn maker(&mut self, record: usize) -> Maker<'_> {
+    pub fn maker(&mut self, record: usize) -> Maker<'_> {
         let kept = self.records.get(record);
         Maker {
             record: u32::try_from(record).unwrap_or(u32::MAX),
@@ -403,100 +397,5 @@ impl Reader<'_> {
         } else {
             self.maker(at).push(EventKind::Notice, MESSAGE, text);
         }
-    }
-
-    /// A record of a subagent that lies among those of the session.
-    fn sidechain(&mut self, at: usize, agent: &str, record: &Record<'_>) {
-        let index = match self.sidechains.get(agent) {
-            Some(index) => *index,
-            None if self.subagents.len() >= MAX_SUBAGENTS => return,
-            None => {
-                self.subagents.push(subagent(agent, None));
-                self.sidechains.insert(agent.to_owned(), self.subagents.len() - 1);
-                self.subagents.len() - 1
-            }
-        };
-        self.subagent_record(at, index, record);
-    }
-
-    fn subagent_record(&mut self, at: usize, index: usize, record: &Record<'_>) {
-        let usage = self.records.get(at).map(|kept| kept.usage).unwrap_or_default();
-        let main = std::mem::take(&mut self.events);
-        if let Some(own) = self.subagents.get_mut(index) {
-            own.usage.add(&usage);
-            self.events = std::mem::take(&mut own.events);
-        }
-        let mut maker = self.maker(at);
-        if !record.source.is("agent") {
-            maker.push(EventKind::Notice, MESSAGE, &raw_text(record.message));
-        } else {
-            maker.response(record, None);
-        }
-        let events = std::mem::replace(&mut self.events, main);
-        if let Some(own) = self.subagents.get_mut(index) {
-            own.events = events;
-        }
-    }
-
-    /// The trajectories that lie inside the document.
-    fn embedded(&mut self, outline: &Outline, depth: u32, path: &str) -> Result<(), ReadError> {
-        let Some(list) = outline.list("subagent_trajectories") else { return Ok(()) };
-        for (number, span) in list.spans.iter().enumerate() {
-            let path = format!("{path}subagent_trajectories[{number}]");
-            if depth >= MAX_DEPTH || self.subagents.len() >= MAX_SUBAGENTS {
-                let message = "subagents in subagents: the ones below are not read";
-                self.problem(Locator::Key(path), span.offset, ProblemKind::Structure, message);
-                return Ok(());
-            }
-            let range = span.offset..span.offset.saturating_add(span.len.into());
-            self.embedded_one(range, span.line, depth, path)?;
-        }
-        Ok(())
-    }
-
-    fn embedded_one(&mut self, range: Range<u64>, line: u32, depth: u32, path: String) -> Result<(), ReadError> {
-        let outline = super::outline::outline(&self.file, range, line, self.observer.watch())?;
-        let head = self.head(&outline)?;
-        let text = |key: &str| head.get(key).and_then(Value::as_str);
-        let id = text("trajectory_id").or_else(|| text("session_id")).unwrap_or(&path).to_owned();
-        let name = head.get("agent").and_then(|agent| agent.get("name")).and_then(Value::as_str);
-        let index = self.subagents.len();
-        self.subagents.push(subagent(&id, name));
-        let first = self.records.len();
-        let mut number = 0;
-        let list = outline.list("steps").cloned().unwrap_or_default();
-        let main = std::mem::take(&mut self.events);
-        for (at, span) in list.spans.iter().enumerate() {
-            self.observer.watch().step(span.offset, self.file.len())?;
-            let torn = list.torn && at + 1 == list.spans.len();
-            self.element(*span, torn, &mut number, &mut |reader, at, record| {
-                reader.subagent_record(at, index, record);
-            })?;
-        }
-        let broken = std::mem::replace(&mut self.events, main);
-        let owner: Arc<str> = path.as_str().into();
-        for kept in self.records.iter_mut().skip(first) {
-            kept.owner = Some(Arc::clone(&owner));
-        }
-        if let Some(own) = self.subagents.get_mut(index) {
-            own.events.extend(broken);
-            own.events.sort_by_key(|event| event.place);
-            if let Some(usage) = head.get("final_metrics").and_then(super::totals::usage) {
-                own.usage = usage;
-            }
-        }
-        self.embedded(&outline, depth + 1, &format!("{path}."))
-    }
-}
-
-fn subagent(id: &str, name: Option<&str>) -> Subagent {
-    Subagent {
-        id: marker_text(id),
-        name: name.map(marker_text),
-        status: SubagentStatus::Finished,
-        call_id: None,
-        path: None,
-        usage: Usage::default(),
-        events: Vec::new(),
     }
 }
