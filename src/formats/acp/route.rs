@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::envelope::{From, Moment, Wrapped};
+use crate::formats::claude::labels::marker_text;
 
 /// Requests of a stream that may wait at a time; a hostile one could have any number.
 const MAX_WAITING: usize = 65_536;
@@ -63,7 +64,7 @@ impl Router {
             return Routed { session, moment, message: Message::Notification { method, params } };
         };
         let sender = self.learn(from, &method).unwrap_or(From::Client);
-        let value = ["cwd", "value", "modelId"].iter().find_map(|key| text(&params, key)).map(str::to_owned);
+        let value = ["cwd", "value", "modelId"].iter().find_map(|key| text(&params, key)).map(marker_text);
         let request = Request { method: method.clone(), record, moment, session: session.clone(), value };
         let table = self.table(sender);
         if table.len() < MAX_WAITING {

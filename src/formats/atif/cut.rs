@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::finish::sum;
 use super::totals;
@@ -258,20 +258,27 @@ fn head_edits(
             set("extra", Value::Object(extra).to_string());
             None
         }
-        _ => Some(Map::from_iter([("forked_from".to_owned(), identity.origin.clone())])),
+        _ => {
+            let extra = Value::from_iter([("forked_from", identity.origin.clone())]).to_string();
+            (!set("extra", extra.clone())).then_some(extra)
+        }
     };
     // New fields go before the list of records: its end may be cut off.
     let Some(steps) = outline.field("steps") else { return Ok(edits) };
+    let key = key_start(file, outline.open + 1, steps.value.start)?;
+    let blank = blank_before(file, key)?;
     let mut added = String::new();
+    let mut add = |name: &str, value: String| {
+        let colon = if blank.contains('\n') { ": " } else { ":" };
+        added.push_str(&format!("\"{name}\"{colon}{value},{blank}"));
+    };
     if !has_id {
-        added.push_str(&format!("\"session_id\":{},", json!(identity.session_id)));
+        add("session_id", json!(identity.session_id).to_string());
     }
     if let Some(extra) = origin {
-        set("extra", "null".to_owned());
-        added.push_str(&format!("\"extra\":{},", Value::Object(extra)));
+        add("extra", extra);
     }
     if !added.is_empty() {
-        let key = key_start(file, outline.open + 1, steps.value.start)?;
         edits.push(Edit { range: key..key, bytes: added.into_bytes() });
     }
     Ok(edits)
@@ -283,6 +290,14 @@ fn key_start(file: &SourceFile, open: u64, value: u64) -> Result<u64, Refusal> {
     let bytes = file.read_at(from, usize::try_from(value - from).unwrap_or(0))?;
     let at = memchr::memmem::rfind(&bytes, b"\"steps\"");
     at.map(|at| from + at as u64).ok_or_else(|| Refusal::Rule("the list of steps has no key of its own".to_owned()))
+}
+
+/// The white space before an offset, which parts a field from the one before it.
+fn blank_before(file: &SourceFile, at: u64) -> Result<String, Refusal> {
+    let from = at.saturating_sub(64);
+    let bytes = file.read_at(from, usize::try_from(at - from).unwrap_or(0))?;
+    let blank = bytes.get(bytes.trim_ascii_end().len()..).unwrap_or_default();
+    Ok(String::from_utf8_lossy(blank).into_owned())
 }
 
 /// A value as the document writes its own: over several lines or on one.

@@ -48,7 +48,7 @@ pub struct Maker<'a> {
 
 impl Maker<'_> {
     pub fn push(&mut self, kind: EventKind, block: u16, text: &str) -> &mut Event {
-        self.events.push(Event {
+        self.events.push_mut(Event {
             kind,
             node: self.node.clone(),
             at: self.at,
@@ -59,11 +59,7 @@ impl Maker<'_> {
             tool: None,
             marker: None,
             folded: false,
-        });
-        let last = self.events.len() - 1;
-        // Just pushed.
-        #[allow(clippy::indexing_slicing)]
-        &mut self.events[last]
+        })
     }
 
     /// A fact that a text or a change lets one conclude.

@@ -321,7 +321,9 @@ impl Reader<'_> {
         if let Some(model) = record.model() {
             self.served.push((at, marker_text(model)));
         }
-        for answered in answered {
+        // What was copied from another trajectory is context here, its questions too.
+        let counts = self.copies_count || !record.is_copied_context.0;
+        for answered in answered.into_iter().filter(|_| counts) {
             self.drafts.push(Draft {
                 kind: StepKind::QuestionAnswer,
                 record: at,
