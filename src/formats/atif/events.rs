@@ -128,7 +128,9 @@ impl Maker<'_> {
             let (verdict, text) = verdict::of(result);
             let call_id = result.source_call_id.to_owned_option();
             let place = self.place(result_block(*number));
+            let is_joined = self.join_earlier(call_id.as_deref(), state_of(Some(&verdict)), place);
             let event = self.push(EventKind::ToolResult, place.block, &text);
+            event.folded = is_joined;
             event.tool = Some(Box::new(Tool {
                 name: String::new(),
                 call_id,
@@ -138,6 +140,18 @@ impl Maker<'_> {
             self.subagents(*number, result);
         }
         answered
+    }
+
+    /// Gives a result to its call in a record before this one, where older versions of the format put it.
+    fn join_earlier(&mut self, call_id: Option<&str>, state: ToolState, result: Place) -> bool {
+        const REACH: usize = 256;
+        let Some(call_id) = call_id else { return false };
+        let waits = |tool: &Tool| tool.state == ToolState::Pending && tool.call_id.as_deref() == Some(call_id);
+        let earlier = self.events.iter_mut().rev().take(REACH).filter(|event| event.kind == EventKind::Tool);
+        let found = earlier.filter_map(|event| event.tool.as_deref_mut()).find(|tool| waits(tool));
+        let Some(tool) = found else { return false };
+        (tool.state, tool.result) = (state, Some(result));
+        true
     }
 
     fn place(&self, block: u16) -> Place {

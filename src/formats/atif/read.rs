@@ -396,7 +396,7 @@ impl Reader<'_> {
             self.interruption(at, words);
         } else if COMPACTED.iter().any(|start| words.starts_with(start)) {
             self.compaction(at, text);
-        } else {
+        } else if !words.is_empty() {
             self.maker(at).push(EventKind::Notice, MESSAGE, text);
         }
     }

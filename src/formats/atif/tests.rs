@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::formats::{self, Cut, Patient, Recording, Revert};
 use crate::model::{
-    Decision, Event, EventKind, Evidence, Fact, Marker, NodeId, Outcome, QuestionState, Step, StepKind,
+    Decision, Event, EventKind, Evidence, Fact, Marker, NodeId, Outcome, QuestionState, Step, StepKind, ToolState,
 };
 use crate::store::{Rewrite, Watch, write_new};
 
@@ -359,6 +359,18 @@ fn a_subagent_is_known_by_the_call_that_refers_to_it() {
     assert_eq!(opened.recording.session().subagents[0].call_id.as_deref(), Some("c"));
     let fork = opened.recording.fork(Cut::After(1), Watch::none()).unwrap();
     assert_eq!(fork.warnings.len(), 1, "one of them lies in another file: {:?}", fork.warnings);
+}
+
+#[test]
+fn a_result_in_a_record_of_its_own_belongs_to_its_call() {
+    let call = json!([{ "tool_call_id": "c", "function_name": "ls", "arguments": {} }]);
+    let result = json!({ "step_id": 3, "source": "system", "message": "",
+        "observation": { "results": [{ "source_call_id": "c", "content": "a b" }] } });
+    let opened = open(&document(vec![user(1, "Look"), called(2, call, json!([])), result]));
+    let tool = &opened.events(1)[0];
+    assert_eq!(tool.tool.as_ref().unwrap().state, ToolState::Done);
+    assert_eq!(opened.recording.body(tool).unwrap().output.as_deref(), Some("a b"));
+    assert_eq!(opened.steps()[0].outcome, Outcome::Done);
 }
 
 #[test]

@@ -208,7 +208,10 @@ impl Recording for Trajectory {
                 let call = call_of(event.place.block).and_then(|number| value.get("tool_calls")?.get(number));
                 body.input = call.and_then(|call| call.get("arguments")).map(Value::to_string);
                 let place = event.tool.as_ref().and_then(|tool| tool.result);
-                body.output = result_text(&value, place, &mut body.attachments);
+                let holder =
+                    place.filter(|place| place.record != event.place.record).and_then(|place| self.kept(place));
+                let other = holder.map(|kept| self.value(kept)).transpose()?;
+                body.output = result_text(other.as_ref().unwrap_or(&value), place, &mut body.attachments);
                 if event.kind == EventKind::Question {
                     body.text = questions(&value, event.place.block);
                 }
