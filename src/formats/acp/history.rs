@@ -48,7 +48,7 @@ impl Builder {
     pub fn user_chunk(&mut self, update: &Value, words: &str) {
         let id = meta(update, "clientMessageId").and_then(Value::as_str).or_else(|| text(update, "messageId"));
         if self.retold.is_none() {
-            if !self.running.is_empty() {
+            if !self.running.is_empty() || self.is_echo(id, words) {
                 return;
             }
             // The stream begins inside a history.
@@ -93,6 +93,17 @@ impl Builder {
         if let Some(retold) = self.retold.as_mut() {
             (retold.next, retold.is_known) = (next, false);
         }
+    }
+
+    /// Whether a message is the last prompt once more; then it tells its id.
+    fn is_echo(&mut self, id: Option<&str>, words: &str) -> bool {
+        let last = self.drafts.iter_mut().rev().find(|draft| draft.kind == StepKind::Prompt);
+        let Some(last) = last.filter(|draft| draft.origin != Some("replayed")) else { return false };
+        let is_echo = last.summary == summarise(words) || (id.is_some() && last.message_id.as_deref() == id);
+        if is_echo {
+            last.message_id = last.message_id.take().or_else(|| id.map(str::to_owned));
+        }
+        is_echo
     }
 
     fn more_of_prompt(&mut self, words: &str) {

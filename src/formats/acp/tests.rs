@@ -247,8 +247,8 @@ fn answered(id: u64, message: &str) -> Value {
     result(id, json!({ "stopReason": "end_turn", "_meta": { "cognition.ai/userMessageId": message } }))
 }
 
-#[test]
-fn the_agents_own_list_wins_and_a_rewind_leaves_a_branch() {
+/// A command, two prompts, a revert of the second, and another one in its place.
+fn rewound() -> Vec<Value> {
     let (one, two, other) = (listed("m1", "One", 9, 15), listed("m2", "Two", 15, 20), listed("m3", "Other", 15, 25));
     let mut messages = start();
     messages.extend([
@@ -272,7 +272,12 @@ fn the_agents_own_list_wins_and_a_rewind_leaves_a_branch() {
         said("agent_message_chunk", "right"),
         answered(7, "m3"),
     ]);
-    let opened = open(&messages);
+    messages
+}
+
+#[test]
+fn the_agents_own_list_wins_and_a_rewind_leaves_a_branch() {
+    let opened = open(&rewound());
     let session = opened.recording.session();
     assert_eq!(opened.summaries(), ["One", "Other"]);
     assert_eq!(opened.steps()[1].step_id, NodeId::Text("m3".into()));
@@ -328,6 +333,21 @@ fn a_history_that_is_told_again_is_counted_once() {
     let origins: Vec<_> = opened.steps().iter().map(|step| step.origin).collect();
     assert_eq!(origins, [Some("replayed"), Some("replayed"), None]);
     assert_eq!(opened.steps()[2].user_message_id, Some(NodeId::Text("m3".into())));
+}
+
+#[test]
+fn an_echo_of_a_prompt_is_no_second_one() {
+    let mut messages = start();
+    messages.extend([
+        prompt(3, "One"),
+        result(3, json!({})),
+        update("user_message_chunk", json!({ "messageId": "m1", "content": { "type": "text", "text": "One" } })),
+        said("agent_message_chunk", "1"),
+    ]);
+    let opened = open(&messages);
+    assert_eq!(opened.summaries(), ["One"]);
+    assert_eq!(opened.steps()[0].step_id, NodeId::Text("m1".into()));
+    assert_eq!(opened.events(1).len(), 1);
 }
 
 #[test]
@@ -533,8 +553,11 @@ proptest! {
     }
 
     #[test]
-    fn messages_in_any_order_are_read(order in Just(story()).prop_shuffle(), kept in 1_usize..22) {
-        let (_folder, path) = write(lines(&order[..kept]).as_bytes());
+    fn messages_in_any_order_are_read(
+            order in Just([story(), rewound()].concat()).prop_shuffle(),
+            kept in 1_usize..40,
+        ) {
+        let (_folder, path) = write(lines(&order[..kept.min(order.len())]).as_bytes());
         let Ok(recording) = formats::open(&path, &Patient) else { return Ok(()) };
         let session = recording.session();
         for step in &session.steps {
