@@ -7,14 +7,18 @@ pub mod detect;
 mod document;
 mod folder;
 pub mod json;
+mod keys;
 mod labels;
 mod lenient;
 mod prefix;
 mod progress;
 mod record;
+mod recover;
 mod skim;
 mod source;
 
+mod acp;
+mod atif;
 mod claude;
 mod devin;
 mod fruxon;
@@ -50,6 +54,8 @@ pub static REGISTRY: &[Format] = &[
     fruxon::RECORD,
     fruxon::APPROVALS,
     claude::FORMAT,
+    atif::FORMAT,
+    acp::FORMAT,
 ];
 
 /// What the registry knows of a format.

@@ -3,9 +3,8 @@
 //! Files since 2.1.3xx carry a `permissionDecision`; somewhat older ones only a kind of denial; the oldest only the text
 //! that the model was given instead of a result. A grant is known only from the first.
 
-use super::labels::cut;
 use super::record::PermissionDecision;
-use crate::formats::labels::MARKER_BYTES;
+use crate::formats::labels::{MARKER_BYTES, cut};
 use crate::model::Decision;
 
 /// What a tool result says about permission.

@@ -1,27 +1,13 @@
 //! Short texts for rows and markers, made without reading long ones to their end.
 
 use crate::formats::json;
-use crate::formats::labels::{LABEL_CHARS, MARKER_BYTES, line};
+use crate::formats::labels::{LABEL_CHARS, line, marker_text};
 use crate::formats::skim::Raw;
 
 /// The label of a raw JSON string; empty when it is none.
 pub(super) fn line_of(raw: Raw<'_>) -> Box<str> {
     // White space at the start may be long; four labels' worth is enough for all but the oddest.
     line(&json::string_start(raw, 4 * LABEL_CHARS).unwrap_or_default())
-}
-
-/// At most `limit` bytes of `text`, cut between characters.
-pub(super) fn cut(text: &str, limit: usize) -> String {
-    if text.len() <= limit {
-        return text.to_owned();
-    }
-    let end = text.floor_char_boundary(limit.saturating_sub(3));
-    format!("{}…", text.get(..end).unwrap_or_default())
-}
-
-/// A text for a marker: at most 2 KiB.
-pub(super) fn marker_text(text: &str) -> String {
-    cut(text.trim(), MARKER_BYTES)
 }
 
 /// The first line of an error, without the tags that wrap it.
@@ -34,12 +20,6 @@ pub(super) fn error_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cuts_fall_between_characters() {
-        assert_eq!(cut("abc", 3), "abc");
-        assert_eq!(cut("ééé", 5), "é…");
-    }
 
     #[test]
     fn errors_are_told_by_their_first_line() {

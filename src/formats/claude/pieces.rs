@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::approval::{self, Facts};
 use super::index::{Call, Flags, NONE, Notified, Outcome, Piece, Record, Symbols, What, prompt_hash};
-use super::labels::{self, line_of, marker_text};
+use super::labels::{self, line_of};
 use super::prompt::{Notification, Spoken, classify};
 use super::question;
 use super::record::{Block, Content, Envelope};
 use super::system;
 use crate::formats::json;
-use crate::formats::labels::line;
+use crate::formats::labels::{line, marker_text};
 use crate::formats::lenient::{Object, Text};
 use crate::formats::skim::{Raw, Skim};
 use crate::model::{EventKind, Fact, Marker, Timestamp, summarise};

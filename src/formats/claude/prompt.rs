@@ -2,7 +2,7 @@
 
 /// What a text in a user record stands for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Spoken<'a> {
+pub(in crate::formats) enum Spoken<'a> {
     /// A person's words, without the wrappers that an editor put before them.
     Person(&'a str),
     /// A slash command, `/x args`.
@@ -19,7 +19,7 @@ pub(super) enum Spoken<'a> {
 
 /// The fields of a `<task-notification>`.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Notification<'a> {
+pub(in crate::formats) struct Notification<'a> {
     pub task: &'a str,
     pub call: &'a str,
     pub status: &'a str,
@@ -41,7 +41,7 @@ const HARNESS: [&str; 7] = [
 ];
 
 /// Tells what a text is. The rules go by how it starts.
-pub(super) fn classify(text: &str) -> Spoken<'_> {
+pub(in crate::formats) fn classify(text: &str) -> Spoken<'_> {
     let whole = text.trim();
     let rest = strip_wrappers(whole);
     if rest.is_empty() {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::approval::Ruling;
-use super::labels::marker_text;
 use crate::formats::json;
+use crate::formats::labels::marker_text;
 use crate::formats::lenient::{List, Object, Text};
 use crate::formats::skim::Raw;
 use crate::model::{Decision, Fact, QuestionState, summarise};

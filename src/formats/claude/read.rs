@@ -1,12 +1,11 @@
 //! The streaming pass over a file: every record parsed once, a row and its pieces kept.
 
-use crate::formats::json;
 use crate::formats::lenient::Text;
+use crate::formats::{json, labels};
 use crate::model::{EventKind, Locator, Problem, ProblemKind, Timestamp};
 use crate::store::{Found, Framing, ReadError, SourceFile, Span, Watch, scan};
 
 use super::index::{Flags, Index, NONE, Record, Role, Scene, Symbol, What};
-use super::labels;
 use super::parts;
 use super::pieces;
 use super::record::{Envelope, Link};

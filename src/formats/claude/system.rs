@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::index::{Flags, What};
-use super::labels::marker_text;
 use super::pieces::{Sink, bytes_of, fallback_label};
 use super::prompt::{Spoken, classify};
 use super::record::Envelope;
 use crate::formats::json;
+use crate::formats::labels::marker_text;
 use crate::formats::lenient::{Count, Object, Text};
 use crate::model::{EventKind, Fact};
 

@@ -223,16 +223,16 @@ pub(super) fn cline_session(document: &Value) -> bool {
     at(document, &["version"]) == 1 && (manifest || messages)
 }
 
-pub(super) fn atif(document: &Value) -> bool {
-    text(document, "schema_version").starts_with("ATIF-v")
-}
-
 /// JSON-RPC of the Agent Client Protocol, bare or one level down in whatever recorded it.
-pub(super) fn acp(record: &Value) -> u32 {
+pub(in crate::formats) fn acp(record: &Value) -> u32 {
     const ENVELOPES: [&str; 7] = ["msg", "message", "data", "payload", "line", "raw", "frame"];
     let inside = ENVELOPES.iter().filter_map(|key| record.get(key)).find_map(|inside| match inside {
         Value::Object(_) => Some(inside.clone()),
-        Value::String(line) => super::first_value(line.as_bytes()).value.filter(Value::is_object),
+        Value::String(line) => match super::first_value(line.as_bytes()).value {
+            // Some recorders quote twice.
+            Some(Value::String(line)) => super::first_value(line.as_bytes()).value,
+            value => value,
+        },
         _ => None,
     });
     acp_message(record).max(inside.as_ref().map_or(0, acp_message))

@@ -81,8 +81,6 @@ pub(super) static KNOWN: &[Known] = &[
     Known::format("a Cline task", Element(agents::cline_messages)),
     Known::format("the model's side of a Cline task", Whole(agents::cline_history)),
     Known::format("a Cline session", Document(agents::cline_session)),
-    Known::format("an ATIF trajectory", Document(agents::atif)),
-    Known::format("a recording of the Agent Client Protocol", Record(agents::acp)),
     // What agents print.
     Known::format("the output of `claude -p` or `qwen` as a stream of JSON", Record(agents::claude_stream)),
     Known::format("the output of `codex exec --json`", Record(agents::codex_stream)),

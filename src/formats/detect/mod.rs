@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use super::Format;
 use super::prefix::{End, first_value, is_blank};
 use crate::store::{Database, Framing, ReadError, SourceFile};
+pub(super) use agents::acp as acp_points;
 use known::{KNOWN, Known};
 
 /// Bytes looked at.
@@ -391,3 +392,5 @@ fn plain(text: &[u8]) -> (Shape, Vec<Value>) {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) use tests::samples;

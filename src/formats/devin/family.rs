@@ -1,7 +1,8 @@
 //! The files of Devin that were opened together, and the sessions in them.
 //!
 //! A session is in the command line's database; the desktop program keeps a copy of what it showed, and a list of where
-//! these copies are. What only a copy knows is added to the session of the database (see `joined`).
+//! these copies are. What only a copy knows, or a recording of the protocol between agent and client, is added to the
+//! session of the database (see `joined`).
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -13,11 +14,12 @@ use super::pointers::{self, Pointer};
 use super::rows::{Layout, SessionRow};
 use super::steps;
 use super::stored;
+use crate::formats::acp;
 use crate::formats::{Family, Listed, Observer, OpenError, Part, Recording, SessionRef};
 use crate::model::FormatName;
 use crate::store::{Database, Fault, ReadError};
 
-pub(super) static FAMILY: Family = Family {
+pub static FAMILY: Family = Family {
     list: |parts, observer| list(parts, observer).map_err(told),
     open: |parts, key, observer| open(parts, key, observer).map_err(told),
 };
@@ -39,6 +41,8 @@ struct Parts {
     databases: Vec<PathBuf>,
     copies: Vec<PathBuf>,
     lists: Vec<PathBuf>,
+    /// Recordings of the protocol between agent and client, Devin's or another agent's.
+    recordings: Vec<Part>,
 }
 
 impl Parts {
@@ -46,6 +50,10 @@ impl Parts {
         let mut sorted = Self::default();
         for part in parts {
             let list = match part.format.name {
+                FormatName::Acp => {
+                    sorted.recordings.push(part.clone());
+                    continue;
+                }
                 FormatName::DevinCli => &mut sorted.databases,
                 _ if desktop::is_copy(&part.path) => &mut sorted.copies,
                 _ => &mut sorted.lists,
@@ -67,7 +75,8 @@ impl Parts {
 
     /// The files from which the session of a database is read: the database, and the copies that may be of the session.
     fn of_session(&self, database: &Path) -> Vec<PathBuf> {
-        let rest = self.copies.iter().chain(&self.lists).cloned();
+        let recordings = self.recordings.iter().map(|part| &part.path);
+        let rest = self.copies.iter().chain(&self.lists).chain(recordings).cloned();
         std::iter::once(database.to_owned()).chain(rest).collect()
     }
 }
@@ -103,6 +112,9 @@ fn list(parts: &[Part], observer: &dyn Observer) -> Result<Vec<Listed>, OpenErro
             Err(error) => drop(first_error.get_or_insert(error)),
         }
     }
+    // A recording of a session that is stored says more about that one.
+    let recorded = acp::list(&parts.recordings, observer)?.into_iter();
+    listed.extend(recorded.filter(|session| session.id.as_ref().is_none_or(|id| !stored.contains(id))));
     match first_error {
         Some(error) if listed.is_empty() => Err(error),
         _ => Ok(listed),
@@ -153,6 +165,9 @@ fn open(parts: &[Part], key: Option<&str>, observer: &dyn Observer) -> Result<Ar
     let path = parts.first().map(|part| part.path.clone()).unwrap_or_default();
     let sorted = Parts::of(parts);
     let Some(key) = key else {
+        if sorted.recordings.len() == parts.len() {
+            return acp::open(&sorted.recordings, None, observer);
+        }
         let listed = list(parts, observer)?;
         return match listed.as_slice() {
             [] => Err(OpenError::Empty { reason: "there is no session in it".to_owned(), path }),
@@ -172,6 +187,7 @@ fn open(parts: &[Part], key: Option<&str>, observer: &dyn Observer) -> Result<Ar
     let copy = sorted.copies.iter().find(|copy| copy.file_stem().is_some_and(|stem| stem == key));
     match copy {
         Some(copy) => desktop::open(copy, pointers.iter().find(|pointer| pointer.copy == *copy), observer),
+        None if !sorted.recordings.is_empty() => acp::open(&sorted.recordings, Some(key), observer),
         None => Err(OpenError::NoSession { wanted: key.to_owned(), path }),
     }
 }
@@ -184,6 +200,9 @@ fn open_listed(
     let database = sorted.databases.iter().find(|database| *database == reference.path());
     match (database, &reference.key) {
         (Some(database), Some(key)) => open_stored(sorted, database, key, observer),
+        _ if sorted.recordings.iter().any(|part| part.path == reference.path()) => {
+            acp::open(&sorted.recordings, reference.key.as_deref(), observer)
+        }
         _ => {
             let pointers = sorted.pointers()?;
             let pointer = pointers.iter().find(|pointer| pointer.copy == reference.path());
@@ -215,8 +234,14 @@ fn open_stored(
         .filter_map(|anchor| stored.node_at(anchor.position))
         .map(steps::step_id)
         .collect();
-    // Recordings of other kinds that tell of the same session join here too, with the facts that they add.
     let mut others: Vec<Other> = Vec::new();
+    for part in &sorted.recordings {
+        observer.watch().step(0, 0)?;
+        if let Ok(Some(recorded)) = acp::recorded(part, key, observer) {
+            let said = acp::facts(&recorded);
+            others.push((Arc::new(recorded), said));
+        }
+    }
     for copy in &sorted.copies {
         observer.watch().step(0, 0)?;
         // A copy that cannot be read is no reason not to open the session.

@@ -7,22 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::formats::acp::Said;
 use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert};
 use crate::model::{Event, EventKind, Evidence, Fact, Marker, MarkerKind, Place, Session, StepKind, Timestamp};
 use crate::store::{Identity, ReadError, SourceFile, Watch};
-
-/// One fact that another recording of the session tells.
-#[derive(Clone, Debug)]
-pub struct Said {
-    /// The prompt in whose turn it was told.
-    pub user_message_id: Option<String>,
-    /// The call that it is about.
-    pub tool_call_id: Option<String>,
-    /// Where it is told, in the other recording's own counting.
-    pub node_place: Place,
-    pub at: Option<Timestamp>,
-    pub fact: Fact,
-}
 
 /// Another recording of a session, and the facts that it adds.
 pub type Other = (Arc<dyn Recording>, Vec<Said>);

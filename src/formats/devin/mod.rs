@@ -11,7 +11,7 @@ mod desktop;
 mod events;
 mod family;
 mod fork;
-pub mod joined;
+mod joined;
 mod lock;
 mod message;
 mod pointers;
@@ -36,13 +36,14 @@ mod tests;
 use super::detect::{Sample, Shape};
 use super::{Format, Reading};
 use crate::model::FormatName;
+pub use family::FAMILY;
 
 pub const CLI: Format = Format {
     name: FormatName::DevinCli,
     description: "Devin session database (sessions.db)",
     recognise: is_database,
     first_prompt: |_| None,
-    read: Reading::Together(&family::FAMILY),
+    read: Reading::Together(&FAMILY),
 };
 
 pub const DESKTOP: Format = Format {
@@ -50,7 +51,7 @@ pub const DESKTOP: Format = Format {
     description: "Devin Desktop message store (acp-messages, state.vscdb)",
     recognise: is_desktop,
     first_prompt: |_| None,
-    read: Reading::Together(&family::FAMILY),
+    read: Reading::Together(&FAMILY),
 };
 
 /// Whether an SQLite file has a table, by its sample.

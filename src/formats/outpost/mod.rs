@@ -36,7 +36,6 @@ mod patch;
 mod question;
 mod read;
 mod recognise;
-mod recover;
 mod replay;
 mod run;
 mod select;

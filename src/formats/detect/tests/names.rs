@@ -28,17 +28,18 @@ fn other_agents_files_are_named() {
         (r#"[{"ts":1,"type":"say","say":"text"}]"#, "a Cline task"),
         (r#"[{"role":"user","content":[{"type":"text","text":"<task>x"}]}]"#, "the model's side of a Cline task"),
         (r#"{"version":1,"session_id":"s","source":"cli"}"#, "a Cline session"),
-        (r#"{"schema_version":"ATIF-v1.7"}"#, "an ATIF trajectory"),
-        (
-            r#"{"dir":"out","msg":{"jsonrpc":"2.0","method":"session/prompt"}}"#,
-            "a recording of the Agent Client Protocol",
-        ),
-        (
-            r#"{"line":"{\"jsonrpc\":\"2.0\",\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}"}"#,
-            "a recording of the Agent Client Protocol",
-        ),
     ] {
         assert_named(content, what);
+    }
+}
+
+#[test]
+fn recordings_of_a_protocol_are_known_in_any_envelope() {
+    for content in [
+        r#"{"dir":"out","msg":{"jsonrpc":"2.0","method":"session/prompt"}}"#,
+        r#"{"line":"{\"jsonrpc\":\"2.0\",\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}"}"#,
+    ] {
+        assert_eq!(chosen(&sample(content)), Ok(FormatName::Acp), "{content}");
     }
 }
 
@@ -181,7 +182,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The sample files that lie beside the program's folder on machines that have them.
-fn samples() -> Vec<PathBuf> {
+pub(in crate::formats) fn samples() -> Vec<PathBuf> {
     let mut near =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1).take(2).map(|folder| folder.join("shared/samples"));
     let Some(folder) = near.find(|folder| folder.is_dir()) else {
@@ -209,8 +210,8 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("lookalikes/iflow", Some(CLAUDE)),
         ("lookalikes/kimi", Some(Err("Kimi"))),
         ("lookalikes/openclaw", Some(Err("Pi session"))),
-        ("agents/acp/", Some(Err("Agent Client Protocol"))),
-        ("agents/atif/", Some(Err("ATIF"))),
+        ("agents/acp/", Some(Ok(FormatName::Acp))),
+        ("agents/atif/", Some(Ok(FormatName::Atif))),
         ("agents/cline-roo/", Some(Err("Cline"))),
         ("agents/codex/", Some(Err("Codex rollout"))),
         ("agents/copilot-cli/", Some(Err("Copilot CLI session"))),
@@ -225,8 +226,8 @@ fn expected(path: &str) -> Option<Result<FormatName, &'static str>> {
         ("rec-gemini-stream", Some(Err("`gemini"))),
         ("rec-opencode-run", Some(Err("`opencode"))),
         ("rec-pi-mode", Some(Err("`pi"))),
-        ("realistic/acp/", Some(Err("Agent Client Protocol"))),
-        ("cli/transcripts/", Some(Err("ATIF"))),
+        ("realistic/acp/", Some(Ok(FormatName::Acp))),
+        ("cli/transcripts/", Some(Ok(FormatName::Atif))),
         ("cli/sessions.db", Some(Ok(FormatName::DevinCli))),
         ("acp-messages/", Some(Ok(FormatName::DevinDesktop))),
         ("realistic/User/globalStorage/state.vscdb", Some(Ok(FormatName::DevinDesktop))),

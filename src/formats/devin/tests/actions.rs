@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::build::{Made, answer, asks, call, chose, prompt, question, result, system};
-use crate::formats::devin::joined::{Said, join};
+use crate::formats::acp::Said;
+use crate::formats::devin::joined::join;
 use crate::formats::{Cut, Effect, FileActionKind, Fork, Recording, Refusal, Revert};
 use crate::model::{Asked, Capability, Decision, Evidence, Fact, Place, Timestamp};
 use crate::store::{Piece, Watch};

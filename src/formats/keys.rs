@@ -133,7 +133,7 @@ pub(super) fn set(bytes: &[u8], values: &[(&str, String, Missing)]) -> Option<Ve
 }
 
 /// Appends the record at `offset` of the source with some of its keys set.
-pub(super) fn splice(rewrite: &mut Rewrite, offset: u64, bytes: &[u8], values: &[(&str, String, Missing)]) {
+pub(in crate::formats) fn splice(rewrite: &mut Rewrite, offset: u64, bytes: &[u8], values: &[(&str, String, Missing)]) {
     let mut at = 0;
     // A record that was mended before it could be read may be no whole object; then it stays as it is.
     for edit in set(bytes, values).unwrap_or_default() {
@@ -161,7 +161,7 @@ pub(super) fn without_controls(bytes: &[u8], values: &[(&str, String, Missing)])
 
 /// What to do about a key that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(in crate::formats) enum Missing {
     Add,
     Leave,
 }

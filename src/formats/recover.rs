@@ -12,6 +12,17 @@ const READS: usize = 16;
 
 /// Cuts a damaged element into parts `(offset, text)`: whole entries, and what lies between them.
 pub fn parts(text: &str) -> Vec<(usize, &str)> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Kinded<'a> {
+        #[serde(borrow)]
+        kind: Text<'a>,
+    }
+    parts_where(text, |value| serde_json::from_str::<Kinded>(value).is_ok_and(|entry| entry.kind.as_str().is_some()))
+}
+
+/// The same of an array of other records, which `is_record` knows among whole objects.
+pub(in crate::formats) fn parts_where(text: &str, is_record: impl Fn(&str) -> bool) -> Vec<(usize, &str)> {
     let mut parts = Vec::new();
     let mut broken_from = 0;
     let mut at = 0;
@@ -20,7 +31,7 @@ pub fn parts(text: &str) -> Vec<(usize, &str)> {
     let mut budget = text.len().saturating_mul(READS);
     while budget > 0 {
         let Some(start) = next_start(text, at, may_start) else { break };
-        let (end, read) = entry_end(text.get(start..).unwrap_or_default());
+        let (end, read) = entry_end(text.get(start..).unwrap_or_default(), &is_record);
         budget = budget.saturating_sub(read);
         match end.map(|end| start + end) {
             Some(end) => {
@@ -55,19 +66,12 @@ fn next_start(text: &str, from: usize, may_start: bool) -> Option<usize> {
 }
 
 /// Length of the entry at the start of `text`, when there is one, and how many bytes were read to find out.
-fn entry_end(text: &str) -> (Option<usize>, usize) {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Kinded<'a> {
-        #[serde(borrow)]
-        kind: Text<'a>,
-    }
+fn entry_end(text: &str, is_record: impl Fn(&str) -> bool) -> (Option<usize>, usize) {
     let value = match json::value(text) {
         Ok(value) => value.get(),
         Err(error) => return (None, position(text, &error)),
     };
-    let is_entry = serde_json::from_str::<Kinded>(value).is_ok_and(|entry| entry.kind.as_str().is_some());
-    (is_entry.then_some(value.len()), 2 * value.len())
+    (is_record(value).then_some(value.len()), 2 * value.len())
 }
 
 /// The byte offset of an error, nearly.
