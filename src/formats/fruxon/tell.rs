@@ -74,7 +74,12 @@ impl<'a> Maker<'a> {
         }
         self.frames(telling, &said, &mut sum);
         for approval in turn.approvals.iter().filter_map(|index| telling.facts.approvals.get(*index)) {
-            self.approval(approval);
+            let mut approval = approval.clone();
+            // Nothing but its time gave it to this message.
+            let is_by_time =
+                turn.prompt_row().is_some() && !turn.frames.iter().any(|frame| frame.spot == approval.spot);
+            approval.is_inferred |= is_by_time;
+            self.approval(&approval);
         }
         for row in &own {
             self.row(row, turn);
