@@ -126,13 +126,21 @@ fn list(parts: &[Part], observer: &dyn Observer) -> Result<Vec<Listed>, OpenErro
     let mut joined = HashSet::new();
     for part in parts {
         observer.watch().step(0, 0)?;
-        let mut sessions = list_part(part, observer)?;
+        let mut sessions = match list_part(part, observer) {
+            // Whoever opens it is told what is wrong with it; the others are listed all the same.
+            Err(error) if parts.len() > 1 && !is_cancelled(&error) => vec![listed_alone(part)],
+            listed => listed?,
+        };
         joined.extend(executions.refer(part, &mut sessions));
         listed.extend(sessions);
     }
     // What a checkpoint says is shown with its log, unless somebody was asked something in it.
     listed.retain(|listed| !joined.contains(listed.reference.path()) || !is_plain_checkpoint(listed));
     Ok(listed)
+}
+
+fn is_cancelled(error: &OpenError) -> bool {
+    matches!(error, OpenError::Cancelled(_) | OpenError::Read(ReadError::Cancelled(_)))
 }
 
 fn is_plain_checkpoint(listed: &Listed) -> bool {
