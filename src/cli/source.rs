@@ -13,6 +13,8 @@ const MAX_INPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// A session that was opened, and what has to live as long as it is read.
 pub struct Opened {
     pub recording: Arc<dyn Recording>,
+    /// What opens it again.
+    reference: SessionRef,
     /// The copy of standard input; goes with this.
     spool: Option<tempfile::NamedTempFile>,
 }
@@ -38,22 +40,22 @@ pub fn open_paths(paths: &[PathBuf], session: Option<&str>) -> Result<Opened, Cl
         }
         paths => (paths.to_vec(), None),
     };
-    let recording = only_session(&paths, session).map_err(|error| match &spool {
+    let (recording, reference) = only_session(&paths, session).map_err(|error| match &spool {
         // The copy of standard input is nothing that its user knows of.
         Some(spool) => error.naming(&spool.path().to_string_lossy(), "-"),
         None => error,
     })?;
-    Ok(Opened { recording, spool })
+    Ok(Opened { recording, reference, spool })
 }
 
-fn only_session(paths: &[PathBuf], wanted: Option<&str>) -> Result<Arc<dyn Recording>, CliError> {
+fn only_session(paths: &[PathBuf], wanted: Option<&str>) -> Result<(Arc<dyn Recording>, SessionRef), CliError> {
     // The most usual case by far needs no list.
     if let ([path], None) = (paths, wanted)
         && !path.is_dir()
     {
         match formats::open(path, &Patient) {
             Err(OpenError::Several { .. }) => {}
-            result => return result.map_err(unreadable),
+            result => return result.map(|recording| (recording, SessionRef::file(path))).map_err(unreadable),
         }
     }
     let sessions = sessions_of(paths)?;
@@ -74,9 +76,19 @@ fn only_session(paths: &[PathBuf], wanted: Option<&str>) -> Result<Arc<dyn Recor
             Some(_) => only_id = listed.id,
         }
     }
+    // An export goes by the id of the session that it is of: the stored session itself is meant.
+    let is_stored = |listed: &&Listed| wanted.is_some() && listed.reference.key.as_deref() == wanted;
+    if let [_, _, ..] = found.as_slice()
+        && let [stored] = found.iter().filter(is_stored).collect::<Vec<_>>().as_slice()
+    {
+        found = vec![(*stored).clone()];
+    }
     let path = paths.first().map_or(Path::new(""), PathBuf::as_path).display();
     match (found.as_slice(), wanted, only_id) {
-        ([one], ..) => formats::open_session(&one.reference, &Patient).map_err(unreadable),
+        ([one], ..) => {
+            let recording = formats::open_session(&one.reference, &Patient).map_err(unreadable)?;
+            Ok((recording, one.reference.clone()))
+        }
         ([], Some(wanted), Some(has)) if all == 1 => {
             Err(CliError::Usage(format!("no session {wanted}, only {has}: {path}")))
         }
@@ -132,10 +144,7 @@ pub fn complain(error: &OpenError) {
 
 /// What `paths` and `session` name, for the window to open.
 pub fn find_session(paths: &[PathBuf], session: &str) -> Result<SessionRef, CliError> {
-    let opened = open_paths(paths, Some(session))?;
-    let id = &opened.recording.session().id;
-    let listed = sessions_of(paths)?.into_iter().find(|listed| listed.is_named(session) || listed.is_named(id));
-    Ok(listed.map_or_else(|| SessionRef::file(&opened.recording.session().source), |listed| listed.reference))
+    Ok(open_paths(paths, Some(session))?.reference)
 }
 
 /// Whether `path` stands for standard input.

@@ -40,7 +40,8 @@ pub fn show(
 ) {
     home::column(ui, |ui| {
         ui.add_space(space::L);
-        let count = words::count(source.sessions.len() as u64, "session", "sessions");
+        let hidden = source.sessions.iter().filter(|listed| listed.is_hidden).count();
+        let count = words::count((source.sessions.len() - hidden) as u64, "session", "sessions");
         let name = visible(&document.name()).into_owned();
         ui.label(RichText::new(format!("{count} in {name}")).font(theme::bold(theme::size::HEADING)));
         if source.is_cut {
@@ -53,9 +54,8 @@ pub fn show(
                 TextEdit::singleline(&mut state.filter).hint_text("Filter by title, id or folder").desired_width(280.0);
             let field = ui.add(field);
             field.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Filter the sessions"));
-            let hidden = source.sessions.iter().filter(|listed| listed.is_hidden).count() as u64;
             if hidden > 0 {
-                let text = format!("Show {}", words::count(hidden, "hidden session", "hidden sessions"));
+                let text = format!("Show {}", words::count(hidden as u64, "hidden session", "hidden sessions"));
                 ui.checkbox(&mut state.shows_hidden, text)
                     .on_hover_text("Helper sessions that the agent hides from its own lists");
             }

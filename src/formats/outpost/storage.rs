@@ -172,7 +172,7 @@ impl Lister<'_> {
             started_at: summary.started_at,
             ended_at: summary.ended_at,
             bytes: summary.bytes,
-            ..self.listed(&key, FormatName::OutpostJournal)
+            ..self.listed(&key, FormatName::OutpostStorage)
         })
     }
 

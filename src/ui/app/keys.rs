@@ -92,7 +92,9 @@ mod tests {
         assert_eq!(command(EguiKey::F, Modifiers::SHIFT, false, false), Some(Command::ForkBefore));
         assert_eq!(command(EguiKey::F, Modifiers::ALT, false, false), None);
         assert_eq!(command(EguiKey::O, Modifiers::COMMAND, false, false), Some(Command::Open));
-        assert_eq!(command(EguiKey::O, Modifiers::COMMAND | Modifiers::SHIFT, false, false), None);
+        let both = Modifiers::COMMAND | Modifiers::SHIFT;
+        assert_eq!(command(EguiKey::O, both, false, false), Some(Command::OpenFolder));
+        assert_eq!(command(EguiKey::W, both, false, false), None);
         assert_eq!(command(EguiKey::Questionmark, Modifiers::SHIFT, false, false), Some(Command::Shortcuts));
         assert_eq!(command(EguiKey::Plus, Modifiers::SHIFT, false, false), Some(Command::TimelineZoomIn));
     }

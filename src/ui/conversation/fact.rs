@@ -134,7 +134,10 @@ impl Draw<'_, '_> {
                 super::super::widgets::icons::show(ui, Icon::Subagent, theme.weak);
                 let mut facts = String::new();
                 if let Some(agent) = agent {
-                    facts.push_str(&format!(" · {}", words::count(agent.events.len() as u64, "event", "events")));
+                    let count = agent.events.len() as u64;
+                    if count > 0 {
+                        facts.push_str(&format!(" · {}", words::count(count, "event", "events")));
+                    }
                     let tokens = agent.usage.total();
                     if tokens > 0 {
                         facts.push_str(&format!(" · {} tokens", words::figure(tokens)));

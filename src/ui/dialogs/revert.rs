@@ -39,9 +39,9 @@ pub fn show(
         return;
     };
     ui.label(format!(
-        "{}; {} stay.",
+        "{}; {}.",
         plan.title(session),
-        words::count(plan.revert.keeps_steps.into(), "step", "steps")
+        words::count(plan.revert.keeps_steps.into(), "step stays", "steps stay")
     ));
     ui.label(RichText::new(counts(plan)).color(theme.weak));
     ui.add_space(space::S);
@@ -53,7 +53,7 @@ pub fn show(
     });
     scroll::keys(ui, "revert preview", &shown);
     ui.add_space(space::S);
-    let (text, colour) = what_is_written(plan, &document.name(), theme);
+    let (text, colour) = what_is_written(plan, &file_name(document.path()), theme);
     ui.add(Label::new(RichText::new(visible(&text)).color(colour)).wrap());
     if matches!(plan.revert.effect, Effect::Preview(_)) {
         super::closing_row(ui, requests, cancel);
@@ -74,6 +74,10 @@ pub fn show(
         }
         cancel(ui, requests);
     });
+}
+
+fn file_name(path: &std::path::Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// What the button would write, or why there is none.
@@ -153,8 +157,12 @@ fn effects(ui: &mut Ui, theme: &Theme, plan: &RevertPlan) {
         section(ui, theme, "Commands that ran; nothing takes them back");
         lines(ui, theme, dropped.irreversible.iter().map(|(tool, what)| format!("{tool}: {what}")));
     }
-    for warning in plan.revert.estimate.iter().chain(&plan.revert.warnings) {
-        ui.add(Label::new(RichText::new(visible(warning)).color(theme.fallback)).wrap());
+    let notes: Vec<&String> = plan.revert.estimate.iter().chain(&plan.revert.warnings).collect();
+    if !notes.is_empty() {
+        section(ui, theme, "To know");
+    }
+    for note in notes {
+        ui.add(Label::new(RichText::new(format!("• {}", visible(note))).color(theme.fallback)).wrap());
     }
 }
 

@@ -30,6 +30,7 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState) {
             let event = scene.document.selected_event().and_then(|index| scene.session.events.get(index));
             if step.is_none() && event.is_none() {
                 ui.label(RichText::new("Nothing is selected").color(scene.theme.weak));
+                separator(ui, scene);
             }
             if let Some(event) = event {
                 fields::event(ui, scene, event);
