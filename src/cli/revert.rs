@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::fork::refused;
 use super::{CliError, Options, print, shapes, show, source};
 use crate::actions::{ActionError, RevertDone, RevertPlan, apply_revert, plan_revert, undo_revert};
-use crate::formats::{Recording, Refusal};
+use crate::formats::{Effect, Recording, Refusal};
 use crate::store::{Watch, now};
 use crate::workspace::words;
 
@@ -38,6 +38,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
             write_preview(recording, &plan, out)?;
         }
         return match plan.would_refuse {
+            // Where a preview is all that can be done offline, it was done.
+            Some(_) if matches!(plan.revert.effect, Effect::Preview(_)) => Ok(()),
             Some(reason) => Err(CliError::Refused(reason)),
             None => Ok(()),
         };
@@ -157,6 +159,12 @@ fn write_preview(recording: &dyn Recording, plan: &RevertPlan, out: &mut dyn Wri
     }
     if let Some(estimate) = &plan.revert.estimate {
         writeln!(out, "{}", print::harmless(estimate))?;
+    }
+    if let Effect::Preview(reason) = &plan.revert.effect {
+        writeln!(out, "a preview only: {}", print::harmless(reason))?;
+    }
+    if let Some(path) = &plan.export_path {
+        writeln!(out, "what stays would be written to a new file: {}", path.display())?;
     }
     for warning in &plan.revert.warnings {
         writeln!(out, "note: {}", print::harmless(warning))?;

@@ -170,3 +170,52 @@ fn files_that_are_dropped_together_get_a_tab_each() {
     window.wait_for("both", |window| window.workspace().documents().len() == 2 && !window.workspace().is_busy());
     assert_eq!(window.workspace().active().unwrap().name(), "a.jsonl", "the first one is shown");
 }
+
+/// A database as Devin's command line keeps it: two sessions, and a hidden one.
+fn database(path: &std::path::Path) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection
+        .execute_batch(
+            r#"CREATE TABLE sessions(id TEXT PRIMARY KEY, working_directory TEXT, model TEXT, created_at INTEGER,
+                 last_activity_at INTEGER, title TEXT, main_chain_id INTEGER, hidden INTEGER DEFAULT 0);
+               CREATE TABLE message_nodes(row_id INTEGER PRIMARY KEY, session_id TEXT, node_id INTEGER,
+                 parent_node_id INTEGER, chat_message TEXT, created_at INTEGER, metadata TEXT);
+               INSERT INTO sessions VALUES
+                 ('quiet-harbor', '/ws', 'm', 1793000000, 1793000300, 'Create a cart module', 2, 0),
+                 ('velvet-signal', '/ws', 'm', 1793100000, 1793100300, 'Explain the scheduler', 0, 0),
+                 ('ivory-helper', '/ws', 'm', 1793200000, 1793200300, 'Summarise', 0, 1);
+               INSERT INTO message_nodes(session_id, node_id, parent_node_id, chat_message) VALUES
+                 ('quiet-harbor', 0, NULL, '{"message_id":"m0","role":"system","content":"rules"}'),
+                 ('quiet-harbor', 1, 0, '{"message_id":"m1","role":"user","content":"Create a cart","metadata":{"is_user_input":true}}'),
+                 ('quiet-harbor', 2, 1, '{"message_id":"m2","role":"assistant","content":"Here it is."}'),
+                 ('velvet-signal', 0, NULL, '{"message_id":"m3","role":"user","content":"Explain it","metadata":{"is_user_input":true}}');"#,
+        )
+        .unwrap();
+}
+
+#[test]
+fn a_database_lists_its_sessions_and_one_of_them_opens() {
+    let mut window = Window::open_with(&[], [1100.0, 750.0], |folder| database(&folder.join("sessions.db")));
+    assert!(window.shows("All sessions of Devin"), "the database is found where its agent keeps it");
+    window.click_containing("Open All sessions of Devin");
+    window.wait_for("the list", |window| window.shows("2 sessions in sessions.db"));
+    assert!(!window.shows("Summarise"), "hidden sessions are hidden");
+    window.click("Show 1 hidden session");
+    assert!(window.shows("Open Summarise"));
+    window.harness.get_by_label("Filter the sessions").focus();
+    window.harness.run_steps(2);
+    window.harness.get_by_label("Filter the sessions").type_text("harbor");
+    window.harness.run_steps(3);
+    assert!(!window.shows("Open Explain the scheduler"), "the filter takes ids too");
+    window.click_containing("Open Create a cart module");
+    window.wait_for("the session", |window| window.selected() == Some(1));
+    window.settle();
+    assert_eq!(window.workspace().active().unwrap().name(), "Create a cart module");
+
+    // Only Devin itself can revert it: the window shows what that would do, and offers no button that could not.
+    window.press(Key::X);
+    window.wait_for("the preview", |window| window.shows("A preview only"));
+    assert!(window.harness.query_by_label("Revert now").is_none());
+    window.click("Cancel");
+    assert!(!window.shows("A preview only"));
+}

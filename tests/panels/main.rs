@@ -65,7 +65,7 @@ impl Window {
                             picker: Arc::new(NoDialog),
                             settings_path: Some(settings.clone()),
                             claude_projects: Some(projects.clone()),
-                            databases: vec![projects.join("../sessions.db")],
+                            databases: vec![projects.with_file_name("sessions.db")],
                         };
                         App::new(ui.ctx(), surroundings, &paths, None)
                     });

@@ -1,7 +1,7 @@
 //! What a recording knows of a session and its agent's own store does not: who was asked, what they chose, why it stopped.
 
 use super::recording::Recorded;
-use crate::model::{Fact, Marker, Place, StepKind, Timestamp};
+use crate::model::{Fact, Marker, Outcome, Place, StepKind, Timestamp};
 
 /// A fact of a recording, for another record of the same session to take over.
 #[derive(Clone, Debug)]
@@ -26,6 +26,10 @@ pub fn facts(recorded: &Recorded) -> Vec<Said> {
         }
         for event in session.events_of(step) {
             let Some(Marker { fact, at, .. }) = event.marker.as_deref() else { continue };
+            // An error that answers another request, such as a refused revert, is nothing that happened in the session.
+            if matches!(fact, Fact::Failure { .. }) && step.outcome != Outcome::Failed {
+                continue;
+            }
             let call = match fact {
                 Fact::Approval { tool_call_id, .. } => tool_call_id.clone(),
                 Fact::Question { .. } => step.tool_call_id.clone(),

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use crate::formats::acp::Said;
 use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert};
-use crate::model::{Event, EventKind, Evidence, Fact, Marker, MarkerKind, Place, Session, StepKind, Timestamp};
+use crate::model::{
+    Event, EventKind, Evidence, Fact, Marker, MarkerKind, Place, QuestionState, Session, StepKind, Timestamp,
+};
 use crate::store::{Identity, ReadError, SourceFile, Watch};
 
 /// Another recording of a session, and the facts that it adds.
@@ -86,16 +88,19 @@ fn in_turn(session: &Session, prompt: usize, at: Option<Timestamp>) -> Option<Sp
     Some(last.map_or(Spot::First(prompt), |last| Spot::After(start + last)))
 }
 
-/// Whether the session records the same of a call already.
+/// Whether the session records the same already.
 fn is_told(session: &Session, call: Option<usize>, fact: &Fact) -> bool {
-    let Some(id) = call.and_then(|call| session.events.get(call)?.tool.as_ref()?.call_id.as_deref()) else {
-        return false;
-    };
-    let Fact::Approval { decision, .. } = fact else { return false };
-    session.events.iter().filter_map(|event| event.marker.as_deref()).any(|marker| {
-        let same = matches!(&marker.fact, Fact::Approval { tool_call_id: Some(own), decision: told, .. }
-            if own == id && told == decision);
-        same && marker.evidence == Evidence::Recorded
+    let id = call.and_then(|call| session.events.get(call)?.tool.as_ref()?.call_id.as_deref());
+    let recorded = session.events.iter().filter_map(|event| event.marker.as_deref());
+    recorded.filter(|marker| marker.evidence == Evidence::Recorded).any(|marker| match (&marker.fact, fact) {
+        (Fact::Approval { tool_call_id: Some(own), decision: told, .. }, Fact::Approval { decision, .. }) => {
+            id == Some(own) && told == decision
+        }
+        // Asked again after a revert, it may have been answered otherwise then: what counts is what is stored.
+        (Fact::Question { question: told, state: QuestionState::Answered, .. }, Fact::Question { question, .. }) => {
+            told == question
+        }
+        _ => false,
     })
 }
 

@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-use super::build::{Made, opened, prompt, system};
+use super::build::{Made, answer, opened, prompt, system};
 use crate::formats::detect::{Sample, choose};
 use crate::formats::{OpenError, Patient, REGISTRY, open_session, sessions_of};
-use crate::model::{EventKind, FormatName, StepKind, ToolState};
+use crate::model::{Decision, EventKind, Evidence, Fact, FormatName, StepKind, ToolState};
 use crate::store::SourceFile;
 
 const COPY: &str = "0a1b2c3d-0000-4000-8000-000000000001";
@@ -171,6 +171,55 @@ fn a_copy_joins_the_session_that_it_is_of() {
         crate::formats::open_session(&crate::formats::SessionRef::file(&made.path()), &Patient),
         Err(OpenError::Several { .. })
     ));
+}
+
+#[test]
+fn a_recording_of_the_protocol_says_who_allowed_what_the_database_only_shows_as_done() {
+    let call = json!({"role": "assistant", "content": "",
+        "tool_calls": [{"id": "c1", "name": "exec", "arguments": {"command": "ls"}, "index": 0, "kind": "function"}]});
+    let result = json!({"role": "tool", "tool_call_id": "c1", "content": "files"});
+    let made = Made::chain(&[system("rules"), prompt("go"), call, result, answer("Done.")]);
+    made.session("t", 1);
+    let path = made.folder.path().join("recorded.ndjson");
+    let wire = |message: Value| {
+        json!({"jsonrpc": "2.0"})
+            .as_object()
+            .unwrap()
+            .clone()
+            .into_iter()
+            .chain(message.as_object().unwrap().clone())
+            .collect::<serde_json::Map<_, _>>()
+    };
+    let messages = [
+        json!({"id": 1, "method": "session/prompt", "params": {"sessionId": "s", "prompt": [{"type": "text", "text": "go"}]}}),
+        json!({"id": 7, "method": "session/request_permission", "params": {"sessionId": "s",
+            "toolCall": {"toolCallId": "c1", "title": "Run ls", "kind": "execute"},
+            "options": [{"optionId": "a", "name": "Yes", "kind": "allow_once"}]}}),
+        json!({"id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "a"}}}),
+        json!({"id": 1, "result": {"stopReason": "end_turn", "_meta": {"cognition.ai/userMessageId": "m1"}}}),
+        // An error of something else than the prompt is nothing that happened in the session.
+        json!({"id": 2, "method": "_cognition.ai/revert/listSteps", "params": {"sessionId": "s"}}),
+        json!({"id": 2, "error": {"code": -32601, "message": "Method not found"}}),
+    ];
+    let lines: Vec<String> = messages.into_iter().map(|message| Value::Object(wire(message)).to_string()).collect();
+    std::fs::write(&path, lines.join("\n")).unwrap();
+
+    let found = sessions_of(&[made.path(), path.clone()], &Patient).unwrap();
+    assert_eq!(found.sessions.len(), 2, "the recorded session is the stored one");
+    let listed = found.sessions.iter().find(|session| session.is_named("s")).unwrap();
+    let joined = open_session(&listed.reference, &Patient).unwrap();
+    let session = joined.session();
+    assert_eq!((session.format, session.steps.len()), (FormatName::DevinCli, 1));
+    let marked: Vec<_> = session.events.iter().filter(|event| event.marker.is_some()).collect();
+    assert_eq!(marked.len(), 1, "{marked:?}");
+    let marker = marked[0].marker.as_ref().unwrap();
+    assert_eq!(marker.evidence, Evidence::Recorded);
+    let Fact::Approval { decision, by, tool_call_id, .. } = &marker.fact else { panic!("{marker:?}") };
+    assert_eq!((*decision, by.as_deref(), tool_call_id.as_deref()), (Decision::Granted, Some("user"), Some("c1")));
+    assert_eq!(joined.origin(marked[0].place).unwrap().path, path, "the inspector names the file it came from");
+    let watched: Vec<_> = joined.watched().into_iter().map(|(path, _)| path).collect();
+    assert!(watched.contains(&path) && watched.contains(&made.path()), "{watched:?}");
+    assert!(watched.iter().any(|path| path.to_string_lossy().ends_with("sessions.db-wal")), "{watched:?}");
 }
 
 proptest! {
