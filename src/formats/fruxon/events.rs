@@ -91,7 +91,7 @@ impl<'a> Maker<'a> {
             How::Note => 0,
             _ => label.len(),
         };
-        self.turn.push(Event {
+        self.turn.push_mut(Event {
             kind,
             node: self.node.clone(),
             at,
@@ -102,10 +102,7 @@ impl<'a> Maker<'a> {
             tool: None,
             marker: None,
             folded: false,
-        });
-        let last = self.turn.len() - 1;
-        #[allow(clippy::indexing_slicing)] // it was pushed just now
-        &mut self.turn[last]
+        })
     }
 
     /// Adds a notice that is one line.

@@ -211,7 +211,8 @@ impl ToolText {
         let place = first(fields, &["path", "dir_path", "directory", "target_directories", "include"]);
         match (pattern, place) {
             (Some(pattern), place) => {
-                let note = place.map(|place| format!("in {place}")).unwrap_or_default();
+                let note =
+                    place.filter(|place| !place.is_empty()).map(|place| format!("in {place}")).unwrap_or_default();
                 Self::with("search", pattern, &note, Form::Nothing)
             }
             (None, Some(place)) => Self::with("list", place, "", Form::Nothing),
