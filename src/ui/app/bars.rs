@@ -94,6 +94,9 @@ pub fn status(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut 
             if let Some(session) = document.session() {
                 facts(ui, theme, session, document, requests);
             }
+            if matches!(document.state, State::Choosing(_)) {
+                ui.label(weak(theme, "Choose a session to open it in a tab of its own"));
+            }
             if let State::Failed(sentence) = &document.state {
                 let text = if document.session().is_some() { "Not read to its end" } else { "Did not open" };
                 let text = RichText::new(text).font(theme::small()).color(theme.failure);

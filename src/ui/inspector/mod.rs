@@ -101,7 +101,9 @@ fn raw(ui: &mut Ui, scene: &mut Scene<'_>, place: Place) {
             ui.label(RichText::new(visible(&text)).font(theme::small()).color(theme.weak));
         }
     });
-    if let Some(origin) = origin.filter(|origin| place.file > 0 || origin.path != scene.session.source) {
+    // Of several files it is said which one.
+    let is_one = scene.recording.files().len() <= 1;
+    if let Some(origin) = origin.filter(|origin| !is_one || origin.path != scene.session.source) {
         let name = origin.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let label = ui.label(RichText::new(format!("in {}", visible(&name))).font(theme::small()).color(theme.weak));
         label.on_hover_text(visible(&origin.path.to_string_lossy()).as_ref());
