@@ -155,14 +155,9 @@ impl Identity<'_> {
             ("session_id", session, Missing::Leave),
             ("forkedFrom", from, Missing::Add),
         ];
-        let quoted = |record: u32| json!(index.node_id(record).to_string()).to_string();
         let implied = record.flags.has(Flags::IMPLIED);
         let parent = parent.or_else(|| implied.then(|| index.find(record.parent).unwrap_or(NONE)));
-        if let Some(parent) = parent {
-            let link = if parent == NONE { "null".to_owned() } else { quoted(parent) };
-            let bridges = record.parent == NONE && record.logical != NONE;
-            values.push((if bridges { "logicalParentUuid" } else { "parentUuid" }, link, Missing::Add));
-        }
+        values.extend(parent.into_iter().flat_map(|parent| kept::link(index, record, parent)));
         match keys::without_controls(&bytes, &values) {
             Some(mended) => rewrite.push(&mended),
             None => keys::splice(rewrite, record.span.offset, &bytes, &values),
