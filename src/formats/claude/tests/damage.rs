@@ -452,6 +452,35 @@ fn raw_control_characters_in_a_text_are_read_as_spaces() {
     super::actions::check_reverts(&*recording, "controls");
 }
 
+#[test]
+fn what_was_repaired_is_told_before_what_became_of_it() {
+    let mut script = Script::new();
+    script.prompt("u1", "One\u{1}").says("a1", "1");
+    script.lines[0] = script.lines[0].replace("\\u0001", "\u{1}");
+    script.lines.push(script.lines[0].clone());
+    // Opened in parts too, of which a later one does not know yet that its record is there before.
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(
+        problems(&*recording),
+        [
+            (Locator::Line(1), ProblemKind::Repaired),
+            (Locator::Line(3), ProblemKind::Repaired),
+            (Locator::Line(3), ProblemKind::Duplicate)
+        ]
+    );
+    // In an array too it is told of the element that it is in.
+    let content = format!("{{\"loglines\":[\n{},\n{}\n]}}", script.lines[1], script.lines[0]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("export.json");
+    std::fs::write(&path, &content).unwrap();
+    let source = Arc::new(SourceFile::open(&path).unwrap());
+    let records = vec![serde_json::from_str(&format!("{{\"loglines\":[{}]}}", script.lines[1])).unwrap()];
+    let sample = Sample { path, shape: Shape::Array { start: 12 }, records };
+    let recording = super::super::open(source, &sample, &crate::formats::Patient).unwrap();
+    assert_eq!(recording.session().nodes, 2);
+    assert_eq!(problems(&*recording)[0], (Locator::Index(1), ProblemKind::Repaired));
+}
+
 struct Waiting(Mutex<Vec<(usize, usize)>>);
 
 impl Observer for Waiting {
