@@ -481,6 +481,22 @@ fn what_was_repaired_is_told_before_what_became_of_it() {
     assert_eq!(problems(&*recording)[0], (Locator::Index(1), ProblemKind::Repaired));
 }
 
+#[test]
+fn copies_are_compared_with_the_first_of_the_file() {
+    let mut script = Script::new();
+    script.prompt("u1", "One");
+    let (first, other) = (script.lines[0].clone(), script.lines[0].replace("One", "Two"));
+    // In the second half, which is read by itself too, the other one comes first.
+    for number in 0..4 {
+        script.says(&format!("a{number}"), "1");
+    }
+    script.raw(&other).raw(&first).raw(&other);
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let messages: Vec<_> = recording.session().report.problems.iter().map(|problem| problem.message.as_str()).collect();
+    let other = "the record u1 once more: same id, other content; the first is shown";
+    assert_eq!(messages, [other, "the record u1 once more", other]);
+}
+
 struct Waiting(Mutex<Vec<(usize, usize)>>);
 
 impl Observer for Waiting {
