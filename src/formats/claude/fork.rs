@@ -11,6 +11,7 @@ use serde_json::json;
 use super::Transcript;
 use super::index::{Flags, Index, NONE, Role, Symbol};
 use super::kept::{self, Kept};
+use super::session::bar;
 use super::steps::{NOTHING_BEFORE, targets};
 use super::subagents::{AgentFile, MAX_META_BYTES};
 use crate::formats::keys::{self, Missing};
@@ -23,8 +24,13 @@ pub(super) fn plan(transcript: &Transcript, cut: Cut, watch: Watch<'_>) -> Resul
     let (Cut::After(number) | Cut::Before(number)) = cut;
     let step = transcript.step(number)?;
     let place = transcript.place_of(number)?;
-    if let Some(reason) = &step.fork_refusal {
-        return Err(Refusal::Rule(reason.clone()));
+    // A step that cannot be the last of a fork may still be the one that a fork ends before.
+    let refusal = match cut {
+        Cut::After(_) => step.fork_refusal.clone(),
+        Cut::Before(_) => bar(&transcript.index, &transcript.assembled.walk).map(str::to_owned),
+    };
+    if let Some(reason) = refusal {
+        return Err(Refusal::Rule(reason));
     }
     let source = transcript.whole_source()?;
     let (index, assembled) = (&transcript.index, &transcript.assembled);
