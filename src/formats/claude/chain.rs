@@ -97,16 +97,20 @@ fn link_of(record: &Record) -> Symbol {
     if record.parent != NONE { record.parent } else { record.logical }
 }
 
+/// The record that a record names as its parent, whatever was concluded of it.
+pub(super) fn parent_in_file(index: &Index, number: u32) -> Option<u32> {
+    index.record(number).filter(|record| record.node != NONE).and_then(|record| index.find(link_of(record)))
+}
+
 impl Forest {
     /// From `parentUuid`, and over a compaction, where it is null, from `logicalParentUuid`.
     pub fn of(index: &Index) -> Self {
         let mut bridges = bridges(index, 0..u32::try_from(index.records.len()).unwrap_or(NONE), |_| true);
         let mut parent: Vec<u32> = (0..)
             .zip(&index.records)
-            .map(|(number, record)| match bridges.get(&number) {
+            .map(|(number, _)| match bridges.get(&number) {
                 Some(bridge) => bridge.to,
-                None if record.node == NONE => NONE,
-                None => index.find(link_of(record)).unwrap_or(NONE),
+                None => parent_in_file(index, number).unwrap_or(NONE),
             })
             .collect();
         open_circles(index, &mut parent, &mut bridges);

@@ -11,6 +11,7 @@ use serde_json::json;
 use super::Transcript;
 use super::index::{Flags, Index, NONE, Role, Symbol};
 use super::kept::{self, Kept};
+use super::session::bar;
 use super::steps::{NOTHING_BEFORE, targets};
 use super::subagents::{AgentFile, MAX_META_BYTES};
 use crate::formats::keys::{self, Missing};
@@ -23,8 +24,13 @@ pub(super) fn plan(transcript: &Transcript, cut: Cut, watch: Watch<'_>) -> Resul
     let (Cut::After(number) | Cut::Before(number)) = cut;
     let step = transcript.step(number)?;
     let place = transcript.place_of(number)?;
-    if let Some(reason) = &step.fork_refusal {
-        return Err(Refusal::Rule(reason.clone()));
+    // A step that cannot be the last of a fork may still be the one that a fork ends before.
+    let refusal = match cut {
+        Cut::After(_) => step.fork_refusal.clone(),
+        Cut::Before(_) => bar(&transcript.index, &transcript.assembled.walk).map(str::to_owned),
+    };
+    if let Some(reason) = refusal {
+        return Err(Refusal::Rule(reason));
     }
     let source = transcript.whole_source()?;
     let (index, assembled) = (&transcript.index, &transcript.assembled);
@@ -155,14 +161,9 @@ impl Identity<'_> {
             ("session_id", session, Missing::Leave),
             ("forkedFrom", from, Missing::Add),
         ];
-        let quoted = |record: u32| json!(index.node_id(record).to_string()).to_string();
         let implied = record.flags.has(Flags::IMPLIED);
         let parent = parent.or_else(|| implied.then(|| index.find(record.parent).unwrap_or(NONE)));
-        if let Some(parent) = parent {
-            let link = if parent == NONE { "null".to_owned() } else { quoted(parent) };
-            let bridges = record.parent == NONE && record.logical != NONE;
-            values.push((if bridges { "logicalParentUuid" } else { "parentUuid" }, link, Missing::Add));
-        }
+        values.extend(parent.into_iter().flat_map(|parent| kept::link(index, record, parent)));
         match keys::without_controls(&bytes, &values) {
             Some(mended) => rewrite.push(&mended),
             None => keys::splice(rewrite, record.span.offset, &bytes, &values),

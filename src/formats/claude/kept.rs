@@ -3,9 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde_json::json;
+
 use super::chain::{Forest, reached_model};
 use super::index::{Index, NONE, Record, Role, Symbol, What};
 use super::session::Assembled;
+use crate::formats::keys::Missing;
 use crate::formats::progress::Progress;
 use crate::store::ReadError;
 
@@ -195,14 +198,20 @@ fn finish(
         kept.order.splice(at..at, before);
         kept.order.extend(after);
     }
+    let root = assembled.walk.chain.first().copied();
     for number in &kept.order {
         let bridge = assembled.forest.bridge(*number);
         kept.lost.extend(bridge.map(|bridge| bridge.lost));
+        // A chain that came back on itself begins here; the fork has no circle.
+        if root == Some(*number) && assembled.walk.circular {
+            kept.relinked.insert(*number, NONE);
+            continue;
+        }
         // The damaged line does not come along, and without it nothing would tell that this was no root.
         if let Some(parent) = assembled.forest.parent(*number)
             && (bridge.is_some() || !set.contains(&parent))
         {
-            kept.relinked.insert(*number, nearest(&assembled.forest, parent, &set));
+            kept.relinked.insert(*number, nearest(&assembled.forest, parent, root, &set));
         }
     }
     kept.calls = calls_of(index, &set);
@@ -214,11 +223,28 @@ fn hangs_on(forest: &Forest, record: u32, ancestor: u32) -> bool {
     std::iter::successors(Some(record), |record| forest.parent(*record)).take(10_000).any(|record| record == ancestor)
 }
 
-fn nearest(forest: &Forest, record: u32, set: &HashSet<u32>) -> u32 {
-    std::iter::successors(Some(record), |record| forest.parent(*record))
+/// The first record of `set` on the way up, which ends with `root`.
+fn nearest(forest: &Forest, record: u32, root: Option<u32>, set: &HashSet<u32>) -> u32 {
+    std::iter::successors(Some(record), |record| forest.parent(*record).filter(|_| root != Some(*record)))
         .take(10_000)
         .find(|record| set.contains(record))
         .unwrap_or(NONE)
+}
+
+/// What to write into `record` so that it hangs on `parent`, or on nothing.
+pub(super) fn link(index: &Index, record: &Record, parent: u32) -> Vec<(&'static str, String, Missing)> {
+    let has_logical = record.logical != NONE;
+    let key = if record.parent == NONE && has_logical { "logicalParentUuid" } else { "parentUuid" };
+    let mut values = if parent == NONE {
+        vec![(key, "null".to_owned(), Missing::Add)]
+    } else {
+        vec![(key, json!(index.node_id(parent).to_string()).to_string(), Missing::Add)]
+    };
+    // Without a parent the logical one would stand in for it.
+    if parent == NONE && has_logical && key == "parentUuid" {
+        values.push(("logicalParentUuid", "null".to_owned(), Missing::Leave));
+    }
+    values
 }
 
 /// How many steps are left when `chain` is left of the active chain, and `is_kept` tells of all records.

@@ -141,6 +141,7 @@ impl<'f> Join<'f> {
         }
         let mut symbols = Symbols { names: vec![NONE; other.symbols.len()], other: &other };
         let mut again = Vec::new();
+        let before = self.index.records.len();
         for (number, record) in records.iter().enumerate() {
             let mut record = *record;
             record.span.line = record.span.line.saturating_add(base);
@@ -158,6 +159,11 @@ impl<'f> Join<'f> {
                 fates.duplicate += 1;
                 again.push(problem);
                 continue;
+            }
+            if record.role == Role::Duplicate {
+                let node = symbols.join(&mut self.index, record.logical);
+                let first = self.index.find(node).filter(|first| (*first as usize) < before);
+                self.compare(first, &record, node, &mut problems);
             }
             let note = first_mode.as_ref().filter(|(of, _)| *of as usize == number).and_then(|(_, mode)| {
                 let before = self.permission_mode.as_deref()?;
@@ -187,6 +193,17 @@ impl<'f> Join<'f> {
         let has_id = record.node != NONE && !record.flags.has(Flags::NAMELESS);
         let can_repeat = !matches!(record.role, Role::Duplicate | Role::Unknown | Role::Loose);
         (has_id && can_repeat).then(|| self.index.find(record.node)).flatten()
+    }
+
+    /// A record that its part has twice was compared with the first of the part; `first` may be an earlier part's.
+    fn compare(&self, first: Option<u32>, record: &Record, node: Symbol, problems: &mut [Problem]) {
+        let Some(first) = first else { return };
+        let offset = Some(record.span.offset);
+        let start = problems.partition_point(|problem| problem.offset < offset);
+        let here = problems.iter_mut().skip(start).take_while(|problem| problem.offset == offset);
+        for problem in here.filter(|problem| problem.kind == ProblemKind::Duplicate) {
+            problem.message = same_again(self.file, &self.index, first, record.span, node);
+        }
     }
 
     /// Takes a record that is there already.

@@ -155,18 +155,20 @@ impl<'f> Reader<'f> {
             self.record(&envelope, span, shares_line);
             return true;
         }
+        if let Ok(envelope) = serde_json::from_str(text) {
+            self.record(&envelope, span, shares_line);
+            return true;
+        }
         let mut spare = String::new();
         let Ok(envelope) = json::record::<Envelope>(text, &mut spare) else { return false };
+        // Before what is found of the record itself, as with all repairs.
+        let repair = if text.contains(|c: char| c < ' ') {
+            "raw control characters were read as spaces"
+        } else {
+            "half of a surrogate pair was replaced, or a doubled key dropped"
+        };
+        self.note(span, ProblemKind::Repaired, repair);
         self.record(&envelope, span, shares_line);
-        drop(envelope);
-        if !spare.is_empty() {
-            let repair = if text.contains(|c: char| c < ' ') {
-                "raw control characters were read as spaces"
-            } else {
-                "half of a surrogate pair was replaced, or a doubled key dropped"
-            };
-            self.note(span, ProblemKind::Repaired, repair);
-        }
         true
     }
 

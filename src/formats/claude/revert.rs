@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Transcript;
-use super::chain::{Forest, Stop, bridges};
+use super::chain::{Forest, Stop, bridges, parent_in_file};
 use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
-use super::kept::{calls_in, steps_among};
+use super::kept::{calls_in, link, steps_among};
 use super::steps::{NOTHING_BEFORE, targets};
-use crate::formats::keys::{self, Missing};
+use crate::formats::keys;
 use crate::formats::labels::line;
 use crate::formats::progress::Progress;
 use crate::formats::{Dropped, Effect, FileAction, FileActionKind, Refusal, Revert};
@@ -176,11 +176,11 @@ fn rewrite(
     let mut rewrite = Rewrite::new(Arc::clone(source));
     let copy = |rewrite: &mut Rewrite, number: u32, record: &Record| -> Result<(), ReadError> {
         let bytes = source.read_at(record.span.offset, record.span.len as usize)?;
-        // As it is read now; where the file names a parent that is not in it, that is the concluded one or none.
-        let link = forest.parent(number).and_then(|parent| index.record(parent)).map_or(NONE, |parent| parent.node);
-        let key = if record.parent == NONE && record.logical != NONE { "logicalParentUuid" } else { "parentUuid" };
-        let values = explicit.contains(&number).then_some((key, json!(index.name(link)).to_string(), Missing::Add));
-        keys::splice(rewrite, record.span.offset, &bytes, values.as_slice());
+        // As it is read now. Where the parent is not in the file, or goes, this is a root; a parent that is named and
+        // not there would be looked for elsewhere. Only a chain that came back on itself has such a root.
+        let parent = forest.parent(number).filter(|parent| stays(*parent) || moved == Some(*parent)).unwrap_or(NONE);
+        let values = if explicit.contains(&number) { link(index, record, parent) } else { Vec::new() };
+        keys::splice(rewrite, record.span.offset, &bytes, &values);
         Ok(())
     };
     let mut copied = 0;
@@ -239,6 +239,9 @@ fn displaced(index: &Index, forest: &Forest, stays: &impl Fn(u32) -> bool, moved
     let bridges = bridges(index, numbers(), |number| stays(number) || moved == Some(number));
     let mut found: HashSet<u32> =
         numbers().filter(|number| bridges.get(number).copied() != forest.bridge(*number)).collect();
+    // Where a circle was opened tells the order of its compactions, and here one of them moves.
+    let is_open = |number: &u32| forest.parent(*number).is_none() && parent_in_file(index, *number).is_some_and(stays);
+    found.extend(moved.filter(is_open));
     let records = numbers().filter_map(|number| Some((number, index.record(number)?)));
     for (number, record) in records.filter(|(_, record)| record.node != NONE) {
         let last = if record.flags.has(Flags::SIDE) { &mut last_side } else { &mut last_main };

@@ -107,7 +107,7 @@ fn stem(path: &Path) -> String {
 }
 
 /// Why nothing of this file can be forked or reverted.
-fn bar(index: &Index, walk: &Walk) -> steps::Bar {
+pub(super) fn bar(index: &Index, walk: &Walk) -> steps::Bar {
     let has = |flag| walk.chain.iter().filter_map(|number| index.record(*number)).any(|record| record.flags.has(flag));
     if index.is_array {
         Some("this is an export, which Claude Code cannot resume")

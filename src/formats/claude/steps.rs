@@ -114,14 +114,14 @@ pub(super) fn steps(
     responses: &Responses,
     bar: Bar,
 ) -> Vec<Step> {
-    let targets = targets(index, walk, marks);
+    let all = targets(index, walk, marks);
     let mut counted = HashSet::new();
     let mut steps = Vec::with_capacity(marks.len());
     let end = u32::try_from(walk.chain.len()).unwrap_or(NONE);
     // What was answered before the first step is no step's.
     let before = 0..marks.first().map_or(end, |mark| mark.position);
     turn(index, walk, before, responses, &mut counted);
-    for (at, (mark, targets)) in marks.iter().zip(targets).enumerate() {
+    for (at, (mark, targets)) in marks.iter().zip(&all).enumerate() {
         let next = marks.get(at + 1);
         let turn = turn(index, walk, mark.position..next.map_or(end, |next| next.position), responses, &mut counted);
         let Some(record) = index.record(mark.record) else { continue };
@@ -168,12 +168,27 @@ pub(super) fn steps(
             model: index.text(turn.model),
             usage: turn.usage,
             outcome: turn.outcome(next.is_none(), is_question),
-            fork_refusal: bar.map(str::to_owned),
+            fork_refusal: bar.map(str::to_owned).or_else(|| {
+                let cut = *all.get(at + 1).filter(|_| next.is_some_and(|next| next.answer.is_some()))?;
+                let is_whole = cut.revert.is_some_and(|end| is_whole(index, walk, mark, end));
+                (!is_whole).then(|| ASKS_AT_ONCE.replace("{}", &(at + 2).to_string()))
+            }),
             revert_refusal,
         });
     }
     steps
 }
+
+/// Whether a step is still one where the chain ends at position `end`: a question with its answer, a command that ran.
+fn is_whole(index: &Index, walk: &Walk, mark: &Mark, end: u32) -> bool {
+    let is_command = index.pieces.get(mark.piece as usize).is_some_and(|piece| matches!(piece.what, What::Command));
+    let chain = walk.chain.get(..=end as usize).unwrap_or_default();
+    mark.answer.unwrap_or(mark.position) <= end && (!is_command || reached_model(index, chain, mark.position as usize))
+}
+
+/// A fork after a step ends before the next question is asked, with the whole response that asks it.
+const ASKS_AT_ONCE: &str = "the question of step {} is asked before anything else shows that this is a step: \
+                            a fork that ends before it would not have this one";
 
 pub(super) const NOTHING_BEFORE: &str = "there is nothing before it: reverting it would leave an empty session";
 

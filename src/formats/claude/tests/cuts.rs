@@ -359,3 +359,40 @@ fn a_file_that_cannot_be_read_any_more_is_no_turn_without_a_prompt() {
     std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(10).unwrap();
     assert!(matches!(recording.replay_turns(), Err(ReadError::Shrunk { .. })));
 }
+
+#[test]
+fn no_fork_ends_with_a_step_that_it_would_not_have() {
+    // A command whose answer begins with a question is a step by that answer alone.
+    let mut script = Script::new();
+    script.prompt("u1", "One").says("a1", "1").user("c1", json!("<command-name>/review</command-name>"), json!({}));
+    script.block("a2", "m2", tool_use("t1", "AskUserQuestion", ask("Which?")), 3);
+    script.result("r1", "t1", "answered", json!({"toolUseResult": {"answers": {"Which?": "SQLite"}}}));
+    script.says("a3", "Done.");
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let steps = &recording.session().steps;
+    assert_eq!(steps.len(), 3);
+    assert!(steps[1].fork_refusal.as_deref().unwrap().contains("the question of step 3"));
+    assert!(steps[0].fork_refusal.is_none() && steps[2].fork_refusal.is_none());
+    assert!(recording.fork(Cut::After(2), Watch::none()).is_err());
+    for cut in [Cut::Before(2), Cut::Before(3), Cut::After(1)] {
+        assert_eq!(recording.fork(cut, Watch::none()).unwrap().steps, 1, "{cut:?}");
+    }
+    super::actions::check_forks(&*recording, "command and question");
+    super::actions::check_reverts(&*recording, "command and question");
+}
+
+#[test]
+fn of_two_questions_in_one_response_the_first_alone_makes_no_fork() {
+    let mut script = Script::new();
+    script.prompt("u1", "One");
+    script.block("a1", "m1", tool_use("t1", "AskUserQuestion", ask("Which?")), 3);
+    script.block("a2", "m1", tool_use("t2", "AskUserQuestion", ask("And?")), 3);
+    script.result("r1", "t1", "answered", json!({"toolUseResult": {"answers": {"Which?": "SQLite"}}}));
+    script
+        .result("r2", "t2", "answered", json!({"toolUseResult": {"answers": {"And?": "SQLite"}}}))
+        .says("a3", "Done.");
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let refused: Vec<_> = recording.session().steps.iter().map(|step| step.fork_refusal.is_some()).collect();
+    assert_eq!(refused, [false, true, false]);
+    super::actions::check_forks(&*recording, "two questions");
+}

@@ -352,6 +352,81 @@ fn a_revert_makes_no_bridge_where_there_was_none() {
     super::actions::check_reverts(&*recording, "no bridge");
 }
 
+/// A chain that comes back on itself and begins with the record `a0`, which names the prompt after it as its parent.
+/// Damage stands before it, and before that a prompt of another root: taken for the parent, it would be a step.
+fn begins_in_a_circle() -> Script {
+    let mut script = Script::new();
+    script.prompt("u1", "Elsewhere").raw("{torn").back_to("u2").says("a0", "0").prompt("u2", "Again");
+    script
+}
+
+#[test]
+fn a_chain_that_begins_in_a_circle_begins_there_after_a_revert_too() {
+    let (folder, recording) = open_bytes(&begins_in_a_circle().bytes());
+    assert_eq!(recording.session().steps.len(), 1);
+    let revert = recording.revert(1, Watch::none()).unwrap();
+    assert_eq!((revert.keeps_steps, revert.warnings.len()), (0, 0));
+    let path = folder.path().join("reverted.jsonl");
+    write_new(&path, revert.rewrite(), Watch::none()).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let root = text.lines().find(|line| line.contains("\"a0\"")).unwrap();
+    assert!(root.starts_with("{\"parentUuid\":null,"), "{root}");
+    super::actions::check_reverts(&*recording, "circle");
+    super::actions::check_forks(&*recording, "circle");
+    // The same where the damage comes before it only once it has moved to the end.
+    let mut script = Script::new();
+    script.back_to("u2").says("a0", "0").prompt("u2", "Again").back_to("").prompt("u1", "Elsewhere").raw("{torn");
+    script.back_to("u2").says("a2", "2");
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(recording.session().steps.len(), 1);
+    assert_eq!(recording.revert(1, Watch::none()).unwrap().warnings.len(), 1, "it moves");
+    super::actions::check_reverts(&*recording, "circle and moved");
+    // And where a logical parent would stand in for the one that went.
+    let mut script = Script::new();
+    script.prompt("u1", "Elsewhere").raw("{torn");
+    script.back_to("u2").chain("b1", "system", json!({"logicalParentUuid": "u1", "subtype": "compact_boundary"}));
+    script.prompt("u2", "Again").says("a2", "2");
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(recording.session().steps.len(), 1);
+    super::actions::check_reverts(&*recording, "circle and compaction");
+    super::actions::check_forks(&*recording, "circle and compaction");
+}
+
+#[test]
+fn a_circle_opens_in_the_same_place_after_a_revert() {
+    // Two compactions in a circle, of which the first is taken for the beginning; the revert moves it behind the other.
+    let mut script = Script::new();
+    script.chain("b1", "system", json!({"logicalParentUuid": "u1", "subtype": "compact_boundary"}));
+    let second = json!({"parentUuid": null, "logicalParentUuid": "b1", "subtype": "compact_boundary"});
+    script.chain("b2", "system", second).prompt("u1", "Left").back_to("b1").prompt("u2", "Here");
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let summaries: Vec<_> = recording.session().steps.iter().map(|step| step.summary.as_str()).collect();
+    assert_eq!(summaries, ["Here"]);
+    super::actions::check_reverts(&*recording, "opened");
+    super::actions::check_forks(&*recording, "opened");
+}
+
+#[test]
+fn a_fork_has_no_circle() {
+    let (folder, recording) = open_bytes(&begins_in_a_circle().bytes());
+    let fork = recording.fork(Cut::After(1), Watch::none()).unwrap();
+    assert_eq!(fork.steps, 1);
+    let path = folder.path().join(&fork.file_name);
+    write_new(&path, &fork.rewrite, Watch::none()).unwrap();
+    let copy = open_path(&path);
+    assert_eq!((copy.session().steps.len(), problems(&*copy)), (1, vec![]));
+    // Nor does one come about where the first record of the chain is left out.
+    let mut script = Script::new();
+    script.back_to("u2").calls("a0", "t0", "Bash", json!({"command": "make"})).says("a1", "1").prompt("u2", "Again");
+    let (folder, recording) = open_bytes(&script.bytes());
+    let fork = recording.fork(Cut::After(1), Watch::none()).unwrap();
+    assert_eq!(fork.warnings, ["1 tool call without a result was left out"]);
+    let path = folder.path().join(&fork.file_name);
+    write_new(&path, &fork.rewrite, Watch::none()).unwrap();
+    assert_eq!(problems(&*open_path(&path)), []);
+    super::actions::check_forks(&*recording, "no circle");
+}
+
 #[test]
 fn raw_control_characters_in_a_text_are_read_as_spaces() {
     let mut script = Script::new();
@@ -375,6 +450,51 @@ fn raw_control_characters_in_a_text_are_read_as_spaces() {
     assert_eq!(lines[1]["forkedFrom"]["messageUuid"], "a1");
     super::actions::check_forks(&*recording, "controls");
     super::actions::check_reverts(&*recording, "controls");
+}
+
+#[test]
+fn what_was_repaired_is_told_before_what_became_of_it() {
+    let mut script = Script::new();
+    script.prompt("u1", "One\u{1}").says("a1", "1");
+    script.lines[0] = script.lines[0].replace("\\u0001", "\u{1}");
+    script.lines.push(script.lines[0].clone());
+    // Opened in parts too, of which a later one does not know yet that its record is there before.
+    let (_folder, recording) = open_bytes(&script.bytes());
+    assert_eq!(
+        problems(&*recording),
+        [
+            (Locator::Line(1), ProblemKind::Repaired),
+            (Locator::Line(3), ProblemKind::Repaired),
+            (Locator::Line(3), ProblemKind::Duplicate)
+        ]
+    );
+    // In an array too it is told of the element that it is in.
+    let content = format!("{{\"loglines\":[\n{},\n{}\n]}}", script.lines[1], script.lines[0]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("export.json");
+    std::fs::write(&path, &content).unwrap();
+    let source = Arc::new(SourceFile::open(&path).unwrap());
+    let records = vec![serde_json::from_str(&format!("{{\"loglines\":[{}]}}", script.lines[1])).unwrap()];
+    let sample = Sample { path, shape: Shape::Array { start: 12 }, records };
+    let recording = super::super::open(source, &sample, &crate::formats::Patient).unwrap();
+    assert_eq!(recording.session().nodes, 2);
+    assert_eq!(problems(&*recording)[0], (Locator::Index(1), ProblemKind::Repaired));
+}
+
+#[test]
+fn copies_are_compared_with_the_first_of_the_file() {
+    let mut script = Script::new();
+    script.prompt("u1", "One");
+    let (first, other) = (script.lines[0].clone(), script.lines[0].replace("One", "Two"));
+    // In the second half, which is read by itself too, the other one comes first.
+    for number in 0..4 {
+        script.says(&format!("a{number}"), "1");
+    }
+    script.raw(&other).raw(&first).raw(&other);
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let messages: Vec<_> = recording.session().report.problems.iter().map(|problem| problem.message.as_str()).collect();
+    let other = "the record u1 once more: same id, other content; the first is shown";
+    assert_eq!(messages, [other, "the record u1 once more", other]);
 }
 
 struct Waiting(Mutex<Vec<(usize, usize)>>);
