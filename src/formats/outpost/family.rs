@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::joined::{self, Executions};
-use super::keys::{area, key_of, objects_of};
+use super::object::key_of;
+use super::objects::{Objects, area};
 use super::told::Told;
 use super::values::{text, time};
 use super::{checkpoint, legacy, observations, paper, recognise, run, storage, transcript};
@@ -77,7 +78,7 @@ fn is_legacy(sample: &Sample) -> u32 {
 
 fn is_storage(sample: &Sample) -> u32 {
     match sample.shape {
-        Shape::Folder if objects_of(&sample.path).is_some() => 10,
+        Shape::Folder if Objects::of(&sample.path).is_some() => 10,
         Shape::Folder => 0,
         _ => by_key(sample, &["logs"], || 0),
     }

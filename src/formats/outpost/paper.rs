@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::object::{self, Stored};
+use super::object;
 use crate::formats::OpenError;
 use crate::formats::document::{self, Flaw};
 use crate::model::{Locator, Problem, ProblemKind, Report};
-use crate::store::{ReadError, SourceFile};
+use crate::store::SourceFile;
 
 /// A document, and the file to find it in.
 pub struct Paper {
@@ -29,17 +29,12 @@ pub fn bare(path: &Path) -> Result<Paper, OpenError> {
 /// Reads the document that an object's body is.
 pub fn stored(path: &Path) -> Result<Paper, OpenError> {
     let object = object::look(path)?;
-    let read = document::parse(&body(&object)?);
+    let read = document::parse(&object.bytes()?);
     let mut paper = paper(object.file.clone(), object.body.offset, read)?;
-    for problem in &object.problems {
+    for problem in &object.flaws {
         paper.report.notice(notice("object", ProblemKind::Structure, problem));
     }
     Ok(paper)
-}
-
-/// The bytes of an object.
-pub fn body(object: &Stored) -> Result<Vec<u8>, ReadError> {
-    object.file.read_at(object.body.offset, object.body.len as usize)
 }
 
 fn paper(file: Arc<SourceFile>, start: u64, read: Option<document::Document>) -> Result<Paper, OpenError> {

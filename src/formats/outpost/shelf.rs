@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::nested;
-use super::object::Objects;
+use super::objects::Objects;
 use crate::formats::{Origin, json, record};
 use crate::model::Locator;
 use crate::store::{Framing, ReadError, SourceFile, Span};

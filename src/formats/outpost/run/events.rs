@@ -11,8 +11,8 @@ use super::{MAX_EVENT_BYTES, numbers, value_of};
 use crate::formats::outpost::entry::Entry;
 use crate::formats::outpost::events::Events;
 use crate::formats::outpost::facts::{Asking, Happening, Item, Ready, Replayed, Source};
-use crate::formats::outpost::keys::locate;
 use crate::formats::outpost::kind::Kind;
+use crate::formats::outpost::objects::Objects;
 use crate::formats::outpost::paper::notice;
 use crate::formats::outpost::values::text;
 use crate::formats::{Observer, OpenError};
@@ -30,13 +30,13 @@ pub struct Stored {
 }
 
 /// Reads the events of a run, as many as Outpost's own readers would.
-pub fn stored(objects: &Path, id: &str, observer: &dyn Observer) -> Result<Vec<Stored>, OpenError> {
+pub fn stored(objects: &Objects, id: &str, observer: &dyn Observer) -> Result<Vec<Stored>, OpenError> {
     let numbers = numbers(objects, id);
     let mut events = Vec::with_capacity(numbers.len());
     let mut bytes = 0;
     for (index, number) in numbers.iter().enumerate() {
         observer.watch().step(index as u64, numbers.len() as u64)?;
-        let Some(path) = locate(objects, &format!("runs/{id}/events/{number}")) else { continue };
+        let Some(path) = objects.find(&format!("runs/{id}/events/{number}")) else { continue };
         bytes += std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
         if bytes > MAX_EVENT_BYTES {
             break;

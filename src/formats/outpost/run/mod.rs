@@ -14,8 +14,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::facts::Source;
-use super::keys::{children, locate};
 use super::object;
+use super::objects::Objects;
 use super::paper::{self, Paper, notice};
 use super::told::{Heading, Told};
 use super::values::{dollars, text, time, usage};
@@ -39,8 +39,8 @@ pub fn open(path: &Path) -> Result<Told, OpenError> {
 }
 
 /// Opens a stored run with its events; `opened` is what the user named.
-pub fn open_stored(objects: &Path, id: &str, opened: &Path, observer: &dyn Observer) -> Result<Told, OpenError> {
-    let index = locate(objects, &format!("runs/{id}/index"));
+pub fn open_stored(objects: &Objects, id: &str, opened: &Path, observer: &dyn Observer) -> Result<Told, OpenError> {
+    let index = objects.find(&format!("runs/{id}/index"));
     let events = events::stored(objects, id, observer)?;
     let paper = match index {
         Some(path) => paper::stored(&path)?,
@@ -130,8 +130,8 @@ fn told(paper: Paper, stored: Vec<events::Stored>, opened: &Path, id: Option<&st
 }
 
 /// The numbers of the events that are stored for a run, in order.
-fn numbers(objects: &Path, id: &str) -> Vec<u64> {
-    let names = children(objects, &format!("runs/{id}/events"), MAX_EVENTS).objects;
+fn numbers(objects: &Objects, id: &str) -> Vec<u64> {
+    let names = objects.children(&format!("runs/{id}/events"), MAX_EVENTS).objects;
     let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
     numbers
@@ -139,6 +139,5 @@ fn numbers(objects: &Path, id: &str) -> Vec<u64> {
 
 /// The document of a stored event; `None` where it cannot be read.
 fn value_of(path: &Path) -> Option<Value> {
-    let object = object::look(path).ok()?;
-    serde_json::from_slice(&paper::body(&object).ok()?).ok()
+    serde_json::from_slice(&object::look(path).ok()?.bytes().ok()?).ok()
 }
