@@ -6,11 +6,11 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::content::{Content, Held};
+use super::fields::text;
 use super::object;
 use super::objects::Objects;
-use super::paper::{self, notice};
+use super::stored_document::{self, notice};
 use super::transcript::{self, Transcript};
-use super::values::text;
 use crate::formats::{Observer, OpenError};
 use crate::model::{Problem, ProblemKind};
 
@@ -65,12 +65,12 @@ pub fn open(objects: &Objects, key: &str, opened: &Path, observer: &dyn Observer
         Some(snapshot) => format!("{}/snapshots/{snapshot}/manifest", name.key),
         None => newest_manifest(objects, name.key).ok_or_else(missing)?,
     };
-    let paper = paper::stored(&objects.find(&manifest).ok_or_else(missing)?)?;
-    let mut problems: Vec<Problem> = paper.report.problems;
-    let file = transcript_of(&paper.value, name.id, &mut problems);
+    let document = stored_document::in_object(&objects.find(&manifest).ok_or_else(missing)?)?;
+    let mut problems: Vec<Problem> = document.report.problems;
+    let file = transcript_of(&document.value, name.id, &mut problems);
     let held = put_together(objects, file, observer, &mut problems)?;
     let mut transcript =
-        transcript::open_stored(Content::Held(held), vec![paper.file], opened, name.id.to_owned(), observer)?;
+        transcript::open_stored(Content::Held(held), vec![document.file], opened, name.id.to_owned(), observer)?;
     problems.into_iter().for_each(|problem| transcript.notice(problem));
     Ok(transcript)
 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::checkpoint;
-use super::told::Told;
-use super::values::text;
+use super::document_session::DocumentSession;
+use super::fields::text;
 use crate::formats::detect::Sample;
 use crate::formats::source::Part;
 use crate::formats::{Body, Cut, Fork, Listed, Origin, Recording, Refusal, ReplayTurn, Revert};
@@ -74,10 +74,14 @@ fn id_of(value: &Value) -> Option<String> {
 }
 
 /// A log with the checkpoints of its execution; the log as it is where there are none.
-pub fn with_checkpoints(log: Arc<dyn Recording>, find: impl FnOnce(&str) -> Vec<Told>) -> Arc<dyn Recording> {
+pub fn with_checkpoints(
+    log: Arc<dyn Recording>,
+    find: impl FnOnce(&str) -> Vec<DocumentSession>,
+) -> Arc<dyn Recording> {
     let scope = Scope::of(log.as_ref());
     let Some(execution) = scope.execution.clone() else { return log };
-    let checkpoints: Vec<Told> = find(&execution).into_iter().filter(|told| told.session.id == execution).collect();
+    let checkpoints: Vec<DocumentSession> =
+        find(&execution).into_iter().filter(|checkpoint| checkpoint.session.id == execution).collect();
     if checkpoints.is_empty() { log } else { Arc::new(Joined::new(log, &scope, checkpoints)) }
 }
 
@@ -120,37 +124,37 @@ struct Joined {
     log: Arc<dyn Recording>,
     session: Session,
     files: Vec<Arc<SourceFile>>,
-    checkpoints: Vec<Told>,
+    checkpoints: Vec<DocumentSession>,
 }
 
 impl Joined {
-    fn new(log: Arc<dyn Recording>, scope: &Scope, checkpoints: Vec<Told>) -> Self {
+    fn new(log: Arc<dyn Recording>, scope: &Scope, checkpoints: Vec<DocumentSession>) -> Self {
         let mut session = log.session().clone();
         let mut files = log.files().to_vec();
         let has_gates = session.events.iter().any(|event| textless_gate(event).is_some());
         let mut added = Vec::new();
-        for told in &checkpoints {
+        for checkpoint in &checkpoints {
             let number = u16::try_from(files.len()).unwrap_or(u16::MAX);
-            files.extend(told.files.iter().cloned());
-            let mut join = Join { session: &mut session, told, file: number, added: &mut added };
+            files.extend(checkpoint.files.iter().cloned());
+            let mut join = Join { session: &mut session, checkpoint, file: number, added: &mut added };
             join.gates(has_gates);
             join.questions(scope);
-            let name = told.files.first().and_then(|file| file.path().file_name());
+            let name = checkpoint.files.first().and_then(|file| file.path().file_name());
             let name = name.unwrap_or_default().to_string_lossy().into_owned();
-            session.report.take_problems(&told.session.report, &name);
+            session.report.take_problems(&checkpoint.session.report, &name);
         }
         insert(&mut session, added);
         Self { log, session, files, checkpoints }
     }
 
     /// The checkpoint that a place is in, and the place as that one counts.
-    fn told(&self, place: Place) -> Option<(&Told, Place)> {
+    fn checkpoint_at(&self, place: Place) -> Option<(&DocumentSession, Place)> {
         let mut first = self.log.files().len();
         let file = usize::from(place.file);
-        for told in &self.checkpoints {
-            let next = first + told.files.len();
+        for checkpoint in &self.checkpoints {
+            let next = first + checkpoint.files.len();
             if (first..next).contains(&file) {
-                return Some((told, Place { file: 0, block: 0, ..place }));
+                return Some((checkpoint, Place { file: 0, block: 0, ..place }));
             }
             first = next;
         }
@@ -169,7 +173,7 @@ fn textless_gate(event: &Event) -> Option<&str> {
 /// One checkpoint that is joined to a log.
 struct Join<'a> {
     session: &'a mut Session,
-    told: &'a Told,
+    checkpoint: &'a DocumentSession,
     file: u16,
     added: &'a mut Vec<Event>,
 }
@@ -185,8 +189,8 @@ impl Join<'_> {
     }
 
     fn gates(&mut self, has_gates: bool) {
-        let told = self.told;
-        for event in told.session.events.iter().filter(|event| event.kind == EventKind::Approval) {
+        let checkpoint = self.checkpoint;
+        for event in checkpoint.session.events.iter().filter(|event| event.kind == EventKind::Approval) {
             let Some(Fact::Approval { tool, decision, .. }) = event.marker.as_ref().map(|marker| &marker.fact) else {
                 continue;
             };
@@ -202,8 +206,8 @@ impl Join<'_> {
     }
 
     fn questions(&mut self, scope: &Scope) {
-        let told = self.told;
-        let events = &told.session.events;
+        let checkpoint = self.checkpoint;
+        let events = &checkpoint.session.events;
         let is_gate =
             |node: &Event| events.iter().any(|event| event.kind == EventKind::Approval && event.node == node.node);
         for event in events.iter().filter(|event| event.kind == EventKind::Question && !is_gate(event)) {
@@ -294,22 +298,22 @@ impl Recording for Joined {
     }
 
     fn origin(&self, place: Place) -> Option<Origin> {
-        match self.told(place) {
-            Some((told, place)) => told.origin(place),
+        match self.checkpoint_at(place) {
+            Some((checkpoint, place)) => checkpoint.origin(place),
             None => self.log.origin(place),
         }
     }
 
     fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
-        match self.told(place) {
-            Some((told, place)) => told.raw(place),
+        match self.checkpoint_at(place) {
+            Some((checkpoint, place)) => checkpoint.raw(place),
             None => self.log.raw(place),
         }
     }
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {
-        match self.told(event.place) {
-            Some((told, place)) => told.body(&Event { place, ..event.clone() }),
+        match self.checkpoint_at(event.place) {
+            Some((checkpoint, place)) => checkpoint.body(&Event { place, ..event.clone() }),
             None => self.log.body(event),
         }
     }

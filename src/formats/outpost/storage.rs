@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::conversation::{self, Name, newest_manifest};
+use super::document_session::DocumentSession;
+use super::fields::{text, time};
 use super::object::{self, Stored};
 use super::objects::{Objects, area};
-use super::values::{text, time};
 use super::{chain, checkpoint, joined, run, transcript};
 use crate::formats::source::Part;
 use crate::formats::{Listed, Observer, OpenError, Recording, SessionRef};
@@ -110,7 +111,7 @@ fn missing(key: &str, path: &Path) -> OpenError {
 }
 
 /// The checkpoints of a workflow's execution.
-fn checkpoints_of(objects: &Objects, execution: &str, opened: &Path) -> Vec<super::told::Told> {
+fn checkpoints_of(objects: &Objects, execution: &str, opened: &Path) -> Vec<DocumentSession> {
     const MAX_JOINED: usize = 16;
     let names = objects.children("checkpoints", MAX_LISTED).objects.into_iter();
     let paths = names.filter_map(|name| objects.find(&format!("checkpoints/{name}")));

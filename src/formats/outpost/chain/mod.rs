@@ -11,10 +11,10 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::entries::{Entries, EntryObjects, Form, Layout};
 use super::object::{self, Object};
 use super::objects::Objects;
 use super::read::{Partials, Reader};
-use super::shelf::{Form, Keeping, Shelf, Shelved};
 use crate::formats::{Observer, OpenError, Recording, json};
 use crate::model::{FormatName, Locator, Problem, ProblemKind, Timestamp};
 use crate::store::{ReadError, SourceFile};
@@ -62,9 +62,9 @@ pub fn open(objects: &Objects, log: &str, observer: &dyn Observer) -> Result<Arc
         warnings.push("Segments of the journal are missing: the new file holds those that are there".to_owned());
     }
     let (keys, segments): (Vec<_>, Vec<_>) = chain.links.into_iter().unzip();
-    let keeping = Keeping::Objects(Arc::new(Shelved { objects: objects.clone(), keys }));
-    let shelf = Shelf { files, form: Form::Flat, keeping, warnings };
-    let mut reader = Reader::new(shelf, objects.root().to_owned(), FormatName::OutpostStorage);
+    let layout = Layout::Objects(Arc::new(EntryObjects { objects: objects.clone(), keys }));
+    let entries = Entries { files, form: Form::Flat, layout, warnings };
+    let mut reader = Reader::new(entries, objects.root().to_owned(), FormatName::OutpostStorage);
     read_segments(&mut reader, &segments, observer)?;
     for notice in notices {
         reader.report.notice(notice);
@@ -129,16 +129,16 @@ fn limits(folder: &str, chain: &Chain) -> Vec<Problem> {
 }
 
 fn read_segments(reader: &mut Reader, segments: &[Segment], observer: &dyn Observer) -> Result<(), OpenError> {
-    let Keeping::Objects(shelved) = reader.shelf.keeping.clone() else { return Ok(()) };
+    let Layout::Objects(stored) = reader.entries.layout.clone() else { return Ok(()) };
     let mut partials = Partials::default();
     let mut bytes = 0;
     let total = segments.len() as u64;
-    for ((done, key), segment) in (0..).zip(&shelved.keys).zip(segments) {
+    for ((done, key), segment) in (0..).zip(&stored.keys).zip(segments) {
         observer.watch().step(total + done, 2 * total)?;
         let text = match (&segment.entry, &segment.unreadable) {
             (Some(entry), _) => Ok(Cow::Borrowed(entry.as_slice())),
             (None, Some(_)) => Ok(Cow::default()),
-            (None, None) => read_entry(&shelved.objects, key, segment).map(Cow::Owned),
+            (None, None) => read_entry(&stored.objects, key, segment).map(Cow::Owned),
         };
         take(reader, segment, text);
         bytes += segment.bytes;
@@ -173,13 +173,13 @@ pub fn alone(path: &Path) -> Result<Arc<dyn Recording>, OpenError> {
     let object = object::read(SourceFile::open(path)?, None)?;
     let segment = Segment::read(&object);
     let index = segment::index(&object.body);
-    let shelf = Shelf {
+    let entries = Entries {
         files: vec![object.file],
         form: Form::Flat,
-        keeping: Keeping::Loose,
+        layout: Layout::Loose,
         warnings: vec![NEVER_REWRITTEN.to_owned()],
     };
-    let mut reader = Reader::new(shelf, path.to_owned(), FormatName::OutpostStorage);
+    let mut reader = Reader::new(entries, path.to_owned(), FormatName::OutpostStorage);
     if index.is_none() {
         take(&mut reader, &segment, Ok(segment.entry.as_deref().unwrap_or_default().into()));
     }

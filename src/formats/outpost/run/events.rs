@@ -10,11 +10,11 @@ use super::snapshot::Snapshot;
 use super::{MAX_EVENT_BYTES, numbers, value_of};
 use crate::formats::outpost::entry::Entry;
 use crate::formats::outpost::events::Events;
-use crate::formats::outpost::facts::{Asking, Happening, Item, Ready, Replayed, Source};
+use crate::formats::outpost::fields::text;
+use crate::formats::outpost::happenings::{Asking, Happening, Item, Ready, Replayed, Source};
 use crate::formats::outpost::kind::Kind;
 use crate::formats::outpost::objects::Objects;
-use crate::formats::outpost::paper::notice;
-use crate::formats::outpost::values::text;
+use crate::formats::outpost::stored_document::notice;
 use crate::formats::{Observer, OpenError};
 use crate::model::{
     Event, EventKind, Fact, Locator, Marker, NodeId, Problem, ProblemKind, QuestionState, Report, StepKind,
@@ -47,7 +47,7 @@ pub fn stored(objects: &Objects, id: &str, observer: &dyn Observer) -> Result<Ve
 }
 
 /// The events in their order, then what only the snapshot says.
-pub fn told(stored: &[Stored], snapshot: &Snapshot<'_>, report: &mut Report) -> Vec<Ready> {
+pub fn in_order(stored: &[Stored], snapshot: &Snapshot<'_>, report: &mut Report) -> Vec<Ready> {
     let mut reader = Reader { decided: decided(stored), ..Reader::default() };
     let mut expected = 1;
     for (index, stored) in stored.iter().enumerate() {

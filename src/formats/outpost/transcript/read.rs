@@ -9,7 +9,7 @@ use super::{Message, Record, Transcript};
 use crate::formats::labels::line;
 use crate::formats::outpost::content::Content;
 use crate::formats::outpost::labels::{main_argument, shorten};
-use crate::formats::outpost::paper::notice;
+use crate::formats::outpost::stored_document::notice;
 use crate::formats::{Observer, OpenError, json};
 use crate::model::{
     Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Parent, Place, Problem,
