@@ -6,6 +6,7 @@
 pub mod detect;
 mod document;
 mod folder;
+mod joined;
 pub mod json;
 mod keys;
 mod labels;
