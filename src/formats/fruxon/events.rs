@@ -91,21 +91,8 @@ impl<'a> Maker<'a> {
             How::Note => 0,
             _ => label.len(),
         };
-        self.turn.push(Event {
-            kind,
-            node: self.node.clone(),
-            at,
-            duration_ms: None,
-            place,
-            label: line(label),
-            text_bytes: u32::try_from(text_bytes).unwrap_or(u32::MAX),
-            tool: None,
-            marker: None,
-            folded: false,
-        });
-        let last = self.turn.len() - 1;
-        #[allow(clippy::indexing_slicing)] // it was pushed just now
-        &mut self.turn[last]
+        let text_bytes = u32::try_from(text_bytes).unwrap_or(u32::MAX);
+        self.turn.push_mut(Event { at, text_bytes, ..Event::new(kind, self.node.clone(), place, line(label)) })
     }
 
     /// Adds a notice that is one line.

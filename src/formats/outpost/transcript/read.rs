@@ -333,19 +333,7 @@ impl Reader {
     }
 
     fn push(&mut self, kind: EventKind, place: Place, node: NodeId, label: &str, text_bytes: u32) -> &mut Event {
-        let event = Event {
-            kind,
-            node,
-            at: None,
-            duration_ms: None,
-            place,
-            label: line(label),
-            text_bytes,
-            tool: None,
-            marker: None,
-            folded: false,
-        };
-        self.events.push_mut(event)
+        self.events.push_mut(Event { text_bytes, ..Event::new(kind, node, place, line(label)) })
     }
 
     fn unreadable(&mut self, span: Span, kind: ProblemKind, reason: &str) {
