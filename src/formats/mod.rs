@@ -15,6 +15,7 @@ mod prefix;
 mod progress;
 mod record;
 mod recover;
+mod replay;
 mod skim;
 mod source;
 
