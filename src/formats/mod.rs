@@ -18,6 +18,8 @@ mod recover;
 mod replay;
 mod skim;
 mod source;
+#[cfg(test)]
+mod testing;
 
 mod acp;
 mod atif;

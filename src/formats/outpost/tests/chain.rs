@@ -74,19 +74,6 @@ fn example() -> Vec<Value> {
     enveloped(worked_example())
 }
 
-fn played(recording: &dyn Recording) -> Vec<Value> {
-    let mut lines = Vec::new();
-    for step in &recording.session().steps {
-        recording
-            .replay(step.number, &mut |line| {
-                lines.push(line);
-                Ok(())
-            })
-            .unwrap();
-    }
-    lines
-}
-
 fn adds_up(session: &Session) {
     let records = session.report.records;
     let fates = records.read + records.unknown + records.duplicate + records.unreadable + records.torn;
@@ -125,7 +112,7 @@ fn a_chain_is_read_as_the_journal_that_it_is() {
         assert_eq!((&step.fork_target, &step.revert_target), (&other.fork_target, &other.revert_target));
         assert_eq!(chained.prompt(step.number).unwrap(), file.recording.prompt(step.number).unwrap());
     }
-    assert_eq!(played(chained.as_ref()), file.lines());
+    assert_eq!(replayed_all(chained.as_ref()), file.lines());
     assert_eq!(chained.replay_turns().unwrap(), file.recording.replay_turns().unwrap());
 
     let place = session.steps[1].place;

@@ -226,7 +226,7 @@ proptest! {
             recording.raw(event.place).unwrap();
             prop_assert!(recording.origin(event.place).is_some());
         }
-        played(recording.as_ref());
+        replayed_all(recording.as_ref());
         for step in &session.steps {
             let fork = recording.fork(Cut::After(step.number), Watch::none()).unwrap();
             let path = store.root().join(format!("fork-{}.json", step.number));
