@@ -6,6 +6,7 @@
 pub mod detect;
 mod document;
 mod folder;
+mod joined;
 pub mod json;
 mod keys;
 mod labels;
@@ -14,8 +15,11 @@ mod prefix;
 mod progress;
 mod record;
 mod recover;
+mod replay;
 mod skim;
 mod source;
+#[cfg(test)]
+mod testing;
 
 mod acp;
 mod atif;

@@ -26,6 +26,22 @@ pub struct Event {
 }
 
 impl Event {
+    /// One of which no more is known than what it is, whose it is and where it stands.
+    pub fn new(kind: EventKind, node: NodeId, place: Place, label: Box<str>) -> Self {
+        Self {
+            kind,
+            node,
+            at: None,
+            duration_ms: None,
+            place,
+            label,
+            text_bytes: 0,
+            tool: None,
+            marker: None,
+            folded: false,
+        }
+    }
+
     /// Whether it carries a marker that an operator would stop at.
     pub fn is_marked(&self) -> bool {
         self.marker.as_deref().is_some_and(|marker| !marker.is_quiet())

@@ -41,6 +41,34 @@ pub struct Step {
     pub revert_refusal: Option<String>,
 }
 
+impl Step {
+    /// One of which no more is known than what it is, whose it is and where it stands; its number is still to be given.
+    pub fn new(kind: StepKind, step_id: NodeId, place: Place) -> Self {
+        Self {
+            number: 0,
+            kind,
+            step_id,
+            user_message_id: None,
+            tool_call_id: None,
+            question_node_id: None,
+            revert_target: None,
+            fork_target: None,
+            summary: String::new(),
+            at: None,
+            ended_at: None,
+            place,
+            text_bytes: 0,
+            origin: None,
+            events: 0..0,
+            model: None,
+            usage: Usage::default(),
+            outcome: Outcome::Unknown,
+            fork_refusal: None,
+            revert_refusal: None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StepKind {

@@ -156,18 +156,9 @@ impl Builder {
     }
 
     fn push_growing(&mut self, kind: EventKind, text: &str) -> usize {
-        self.events.push(Event {
-            kind,
-            node: NodeId::Number(self.line.into()),
-            at: self.moment.at,
-            duration_ms: None,
-            place: Place { file: 0, record: self.record, block: 0 },
-            label: line(text),
-            text_bytes: bytes(text),
-            tool: None,
-            marker: None,
-            folded: false,
-        });
+        let place = Place { file: 0, record: self.record, block: 0 };
+        let event = Event::new(kind, NodeId::Number(self.line.into()), place, line(text));
+        self.events.push(Event { at: self.moment.at, text_bytes: bytes(text), ..event });
         let index = self.events.len() - 1;
         self.place_apart(index);
         index

@@ -10,7 +10,6 @@ use super::recording::{Part, Recorded};
 use crate::formats::labels::line;
 use crate::model::{
     Capability, Event, EventKind, FormatName, NodeId, Outcome, Parent, Place, Session, Step, StepKind, TitleSource,
-    Usage,
 };
 use crate::store::Span;
 
@@ -90,18 +89,10 @@ fn leave_out_commands(builder: &mut Builder, records: &[(Span, u32)]) {
             kept.push(draft);
             continue;
         }
-        let event = Event {
-            kind: EventKind::Notice,
-            node: line_node(records, draft.record),
-            at: draft.at,
-            duration_ms: None,
-            place: Place { file: 0, record: draft.record, block: 0 },
-            label: line(&draft.summary),
-            text_bytes: draft.text_bytes,
-            tool: None,
-            marker: None,
-            folded: false,
-        };
+        let place = Place { file: 0, record: draft.record, block: 0 };
+        let node = line_node(records, draft.record);
+        let event = Event::new(EventKind::Notice, node, place, line(&draft.summary));
+        let event = Event { at: draft.at, text_bytes: draft.text_bytes, ..event };
         if draft.event <= builder.events.len() {
             builder.events.insert(draft.event, event);
             shift += 1;
@@ -239,27 +230,11 @@ impl Maker<'_> {
     /// A step of which the recording has only the agent's word.
     fn listed_only(&self) -> Step {
         let record = self.builder.list.as_ref().map_or(0, |(record, _)| *record);
+        let place = Place { file: 0, record, block: 0 };
         Step {
-            number: 0,
-            kind: StepKind::Prompt,
-            step_id: self.node(record),
-            user_message_id: None,
-            tool_call_id: None,
-            question_node_id: None,
-            revert_target: None,
-            fork_target: None,
-            summary: String::new(),
-            at: None,
-            ended_at: None,
-            place: Place { file: 0, record, block: 0 },
-            text_bytes: 0,
-            origin: None,
-            events: 0..0,
-            model: None,
-            usage: Usage::default(),
-            outcome: Outcome::Unknown,
             fork_refusal: Some(NOT_HELD.to_owned()),
             revert_refusal: Some(NOT_HELD.to_owned()),
+            ..Step::new(StepKind::Prompt, self.node(record), place)
         }
     }
 }

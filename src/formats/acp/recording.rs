@@ -11,7 +11,7 @@ use super::envelope::unwrap;
 use super::route::text;
 use super::updates::{block_text, blocks_text, output_text, plan_text};
 use crate::formats::document;
-use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert, record};
+use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert, record, replay};
 use crate::model::{Event, EventKind, Fact, Locator, Outcome, Place, Session, Step, StepKind};
 use crate::store::{ReadError, SourceFile, Span, Watch};
 
@@ -222,25 +222,11 @@ impl Recording for Recorded {
         for event in events.iter().filter(|event| event.kind == EventKind::Text) {
             words.push(self.said_in(&self.members(event.place))?);
         }
-        emit(json!({
-            "turn": step_number,
-            "usage": step.usage,
-            "text": words.join("\n"),
-            "conversation": self.session.id,
-            "interrupted": match step.outcome {
-                Outcome::Interrupted => Some(true),
-                Outcome::Done => Some(false),
-                _ => None,
-            },
-        }))
+        emit(replay::last_line(step, &words, &self.session.id))
     }
 
     fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
-        let prompt = |step: &Step| match step.kind {
-            StepKind::Prompt => self.prompt_of(step).map(Some),
-            StepKind::QuestionAnswer => Ok(None),
-        };
-        self.session.steps.iter().map(|step| Ok(ReplayTurn { prompt: prompt(step)?, changes: None })).collect()
+        replay::turns(&self.session.steps, |step| self.prompt_of(step))
     }
 
     fn fork(&self, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::formats::testing::replayed;
 use crate::formats::{self, Cut, Effect, Patient, Recording, SessionRef};
 use crate::model::{
     Decision, Event, EventKind, Evidence, Fact, Marker, NodeId, Outcome, QuestionState, Step, StepKind, ToolState,
@@ -286,16 +287,7 @@ fn the_agents_own_list_wins_and_a_rewind_leaves_a_branch() {
     let branches: Vec<_> = session.branches.iter().map(|branch| branch.summary.as_str()).collect();
     assert_eq!(branches, ["Two"]);
     assert!(!session.events.iter().any(|event| &*event.label == "wrong"));
-    let mut replayed = String::new();
-    for number in 1..=2 {
-        opened
-            .recording
-            .replay(number, &mut |line| {
-                replayed.push_str(&line.to_string());
-                Ok(())
-            })
-            .unwrap();
-    }
+    let replayed: String = replayed(opened.recording.as_ref(), 1..=2).iter().map(Value::to_string).collect();
     assert!(replayed.contains("right") && !replayed.contains("wrong"));
 }
 

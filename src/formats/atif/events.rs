@@ -48,18 +48,9 @@ pub struct Maker<'a> {
 
 impl Maker<'_> {
     pub fn push(&mut self, kind: EventKind, block: u16, text: &str) -> &mut Event {
-        self.events.push_mut(Event {
-            kind,
-            node: self.node.clone(),
-            at: self.at,
-            duration_ms: None,
-            place: Place { file: 0, record: self.record, block },
-            label: line(text),
-            text_bytes: bytes(text),
-            tool: None,
-            marker: None,
-            folded: false,
-        })
+        let place = Place { file: 0, record: self.record, block };
+        let event = Event::new(kind, self.node.clone(), place, line(text));
+        self.events.push_mut(Event { at: self.at, text_bytes: bytes(text), ..event })
     }
 
     /// A fact that a text or a change lets one conclude.

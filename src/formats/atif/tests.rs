@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::formats::testing::replayed;
 use crate::formats::{self, Cut, Patient, Recording, Revert};
 use crate::model::{
     Decision, Event, EventKind, Evidence, Fact, Marker, NodeId, Outcome, QuestionState, Step, StepKind, ToolState,
@@ -296,16 +297,7 @@ fn records_are_numbered_from_one_again() {
 #[test]
 fn replay_gives_the_records_of_a_turn() {
     let opened = open(&story());
-    let mut lines = Vec::new();
-    for number in 1..=4 {
-        opened
-            .recording
-            .replay(number, &mut |line| {
-                lines.push(line);
-                Ok(())
-            })
-            .unwrap();
-    }
+    let lines = replayed(opened.recording.as_ref(), 1..=4);
     let turns: Vec<_> =
         lines.iter().map(|line| (line["turn"].as_u64().unwrap(), line.get("event").is_some())).collect();
     assert_eq!(turns, [(1, true), (1, false), (2, true), (2, false), (3, true), (3, false), (4, true), (4, false)]);

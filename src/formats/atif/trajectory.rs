@@ -10,8 +10,8 @@ use super::outline::Outline;
 use super::question;
 use super::record::text_of;
 use crate::formats::document;
-use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert, record};
-use crate::model::{Event, EventKind, Fact, Locator, Outcome, Place, Session, Step, StepKind, Timestamp, Usage};
+use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert, record, replay};
+use crate::model::{Event, EventKind, Locator, Outcome, Place, Session, Step, StepKind, Timestamp, Usage};
 use crate::store::{ReadError, SourceFile, Span, Watch};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -245,32 +245,13 @@ impl Recording for Trajectory {
             emit(json!({ "turn": step_number, "event": stripped(value) }))?;
         }
         if step.outcome == Outcome::Failed {
-            let failure =
-                self.session.events_of(step).iter().rev().find_map(|event| match &event.marker.as_ref()?.fact {
-                    Fact::Failure { code, message } => Some(json!({ "code": code, "message": message })),
-                    _ => None,
-                });
-            return emit(json!({ "turn": step_number, "failure": failure }));
+            return emit(replay::failure_line(step, self.session.events_of(step)));
         }
-        emit(json!({
-            "turn": step_number,
-            "usage": step.usage,
-            "text": texts.join("\n"),
-            "conversation": self.session.id,
-            "interrupted": match step.outcome {
-                Outcome::Interrupted => Some(true),
-                Outcome::Done => Some(false),
-                _ => None,
-            },
-        }))
+        emit(replay::last_line(step, &texts, &self.session.id))
     }
 
     fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
-        let prompt = |step: &Step| match step.kind {
-            StepKind::Prompt => self.prompt_of(step.number).map(Some),
-            StepKind::QuestionAnswer => Ok(None),
-        };
-        self.session.steps.iter().map(|step| Ok(ReplayTurn { prompt: prompt(step)?, changes: None })).collect()
+        replay::turns(&self.session.steps, |step| self.prompt_of(step.number))
     }
 
     fn fork(&self, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {

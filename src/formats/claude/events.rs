@@ -330,18 +330,8 @@ impl<'a> Builder<'a> {
     }
 
     fn event(&self, from: From, kind: EventKind, piece: &Piece) -> Event {
-        Event {
-            kind,
-            node: self.index.node_id(from.number),
-            at: from.record.at,
-            duration_ms: None,
-            place: self.place(from),
-            label: piece.label.clone(),
-            text_bytes: piece.bytes,
-            tool: None,
-            marker: None,
-            folded: false,
-        }
+        let event = Event::new(kind, self.index.node_id(from.number), self.place(from), piece.label.clone());
+        Event { at: from.record.at, text_bytes: piece.bytes, ..event }
     }
 
     fn place(&self, from: From) -> Place {

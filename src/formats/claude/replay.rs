@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Transcript;
 use super::index::{Record, Role, What};
 use super::steps::Mark;
-use crate::formats::ReplayTurn;
+use crate::formats::{ReplayTurn, replay};
 use crate::model::{EventKind, Fact, Outcome, Place, Step, StepKind};
 use crate::store::ReadError;
 
@@ -115,26 +115,10 @@ fn last_line(transcript: &Transcript, step: &Step, texts: &[String]) -> Value {
         });
         return json!({"turn": step.number, "failure": failure});
     }
-    let interrupted = match step.outcome {
-        Outcome::Interrupted => Some(true),
-        Outcome::Done => Some(false),
-        _ => None,
-    };
-    json!({
-        "turn": step.number,
-        "usage": step.usage,
-        "text": texts.join("\n"),
-        "conversation": session.id,
-        "interrupted": interrupted,
-    })
+    replay::last_line(step, texts, &session.id)
 }
 
 /// What of each step another recording can be compared with: its prompt. Questions have none.
 pub(super) fn turns(transcript: &Transcript) -> Result<Vec<ReplayTurn>, ReadError> {
-    let prompt = |step: &Step| match step.kind {
-        StepKind::Prompt => transcript.prompt_of(step).map(Some),
-        StepKind::QuestionAnswer => Ok(None),
-    };
-    let steps = transcript.assembled.session.steps.iter();
-    steps.map(|step| Ok(ReplayTurn { prompt: prompt(step)?, changes: None })).collect()
+    replay::turns(&transcript.assembled.session.steps, |step| transcript.prompt_of(step))
 }

@@ -389,18 +389,7 @@ impl<'a> Builder<'a, '_> {
 }
 
 fn event(node: &Node, place: Place, kind: EventKind, label: &str, text_bytes: u32) -> Event {
-    Event {
-        kind,
-        node: node.node_id(),
-        at: node.at(),
-        duration_ms: None,
-        place,
-        label: line(label),
-        text_bytes,
-        tool: None,
-        marker: None,
-        folded: false,
-    }
+    Event { at: node.at(), text_bytes, ..Event::new(kind, node.node_id(), place, line(label)) }
 }
 
 /// When a session's first and last message were written.

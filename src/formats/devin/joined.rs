@@ -2,28 +2,17 @@
 //! who gave them, which model failed, when the user steered. The database keeps none of this.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
-
+use crate::formats::Recording;
 use crate::formats::acp::Said;
-use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert};
+use crate::formats::joined::Joined;
 use crate::model::{
     Event, EventKind, Evidence, Fact, Marker, MarkerKind, Place, QuestionState, Session, StepKind, Timestamp,
 };
-use crate::store::{Identity, ReadError, SourceFile, Watch};
 
 /// Another recording of a session, and the facts that it adds.
 pub type Other = (Arc<dyn Recording>, Vec<Said>);
-
-/// A session of the database, and recordings that add to it.
-struct Joined {
-    base: Arc<dyn Recording>,
-    others: Vec<Arc<dyn Recording>>,
-    files: Vec<Arc<SourceFile>>,
-    session: Session,
-}
 
 /// Adds the facts of other recordings to a session, each as recorded: after the call that it is about, else in the turn of
 /// its prompt. What was only concluded about the same goes.
@@ -31,21 +20,18 @@ pub fn join(base: Arc<dyn Recording>, others: Vec<Other>) -> Arc<dyn Recording> 
     if others.is_empty() {
         return base;
     }
-    let mut session = base.session().clone();
-    let mut files = base.files().to_vec();
-    let mut recordings = Vec::new();
+    let mut joined = Joined::new(base);
     for (other, said) in others {
-        let shift = u16::try_from(files.len()).unwrap_or(u16::MAX);
+        let shift = joined.add(other.clone());
+        let session = &mut joined.session;
         if session.title_source < other.session().title_source && other.session().title.is_some() {
             session.title.clone_from(&other.session().title);
             session.title_source = other.session().title_source;
         }
-        session.cwd = session.cwd.or_else(|| other.session().cwd.clone());
-        add(&mut session, said, shift);
-        files.extend(other.files().iter().cloned());
-        recordings.push(other);
+        session.cwd = session.cwd.take().or_else(|| other.session().cwd.clone());
+        add(session, said, shift);
     }
-    Arc::new(Joined { base, others: recordings, files, session })
+    Arc::new(joined)
 }
 
 /// Where a fact goes.
@@ -175,75 +161,4 @@ fn insert(session: &mut Session, mut added: HashMap<Spot, Vec<Event>>, gone: &Ha
         step.events.end = std::mem::replace(&mut end, step.events.start);
     }
     session.events = events;
-}
-
-impl Joined {
-    /// The recording that a file belongs to, and the number that the file has there.
-    fn owner(&self, file: u16) -> (&dyn Recording, u16) {
-        let mut left = usize::from(file);
-        let mut owner = &self.base;
-        for next in &self.others {
-            if left < owner.files().len() {
-                break;
-            }
-            left -= owner.files().len();
-            owner = next;
-        }
-        (&**owner, u16::try_from(left).unwrap_or(u16::MAX))
-    }
-}
-
-impl Recording for Joined {
-    fn session(&self) -> &Session {
-        &self.session
-    }
-
-    fn files(&self) -> &[Arc<SourceFile>] {
-        &self.files
-    }
-
-    fn watched(&self) -> Vec<(PathBuf, Option<Identity>)> {
-        std::iter::once(&self.base).chain(&self.others).flat_map(|recording| recording.watched()).collect()
-    }
-
-    fn origin(&self, place: Place) -> Option<Origin> {
-        let (owner, file) = self.owner(place.file);
-        owner.origin(Place { file, ..place })
-    }
-
-    fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
-        let (owner, file) = self.owner(place.file);
-        owner.raw(Place { file, ..place })
-    }
-
-    fn body(&self, event: &Event) -> Result<Body, ReadError> {
-        let (owner, file) = self.owner(event.place.file);
-        let mut event = event.clone();
-        event.place.file = file;
-        owner.body(&event)
-    }
-
-    fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
-        self.base.prompt(step_number)
-    }
-
-    fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
-        self.base.replay(step_number, emit)
-    }
-
-    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
-        self.base.replay_turns()
-    }
-
-    fn fork(&self, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {
-        self.base.fork(cut, watch)
-    }
-
-    fn resume_command(&self, session_id: &str, path: &Path) -> Option<String> {
-        self.base.resume_command(session_id, path)
-    }
-
-    fn revert(&self, step_number: u32, watch: Watch<'_>) -> Result<Revert, Refusal> {
-        self.base.revert(step_number, watch)
-    }
 }

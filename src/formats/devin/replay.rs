@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::message::Role;
 use super::steps::AnchorKind;
 use super::stored::Stored;
+use crate::formats::replay::last_line;
 use crate::formats::{ReplayTurn, document};
-use crate::model::{Outcome, StepKind};
+use crate::model::StepKind;
 use crate::store::ReadError;
 
 /// What agents keep for themselves: old contents of files, and what the screen shows of a call.
@@ -51,18 +52,7 @@ pub(super) fn replay(
         }
         emit(json!({"turn": step.number, "event": line}))?;
     }
-    let interrupted = match step.outcome {
-        Outcome::Interrupted => Some(true),
-        Outcome::Done => Some(false),
-        _ => None,
-    };
-    emit(json!({
-        "turn": step.number,
-        "usage": step.usage,
-        "text": texts.join("\n"),
-        "conversation": stored.session_id(),
-        "interrupted": interrupted,
-    }))
+    emit(last_line(step, &texts, stored.session_id()))
 }
 
 /// What of each step another recording can be compared with: its prompt. Questions have none.

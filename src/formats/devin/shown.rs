@@ -14,8 +14,8 @@ use super::tables::{Table, integer, text};
 use crate::formats::document;
 use crate::formats::labels::line;
 use crate::model::{
-    Agent, Asked, Capability, Decision, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Outcome, Place,
-    Problem, ProblemKind, Report, Session, Step, StepKind, Timestamp, TitleSource, Tool, ToolState, Usage, summarise,
+    Agent, Asked, Capability, Decision, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Place, Problem,
+    ProblemKind, Report, Session, Step, StepKind, Timestamp, TitleSource, Tool, ToolState, Usage, summarise,
 };
 use crate::store::{Fault, Watch};
 
@@ -288,40 +288,12 @@ pub(super) fn plan(content: &Value) -> String {
 
 pub(super) fn step(place: Place, kind: StepKind) -> Step {
     Step {
-        number: 0,
-        kind,
-        step_id: NodeId::Number(0),
-        user_message_id: None,
-        tool_call_id: None,
-        question_node_id: None,
-        revert_target: None,
-        fork_target: None,
-        summary: String::new(),
-        at: None,
-        ended_at: None,
-        place,
-        text_bytes: 0,
-        origin: None,
-        events: 0..0,
-        model: None,
-        usage: Usage::default(),
-        outcome: Outcome::Unknown,
         fork_refusal: Some(NO_NODES.to_owned()),
         revert_refusal: Some(NO_NODES.to_owned()),
+        ..Step::new(kind, NodeId::Number(0), place)
     }
 }
 
 pub(super) fn plain(node: NodeId, place: Place, kind: EventKind, label: &str) -> Event {
-    Event {
-        kind,
-        node,
-        at: None,
-        duration_ms: None,
-        place,
-        label: line(label),
-        text_bytes: 0,
-        tool: None,
-        marker: None,
-        folded: false,
-    }
+    Event::new(kind, node, place, line(label))
 }

@@ -91,18 +91,8 @@ impl<'a> Maker<'a> {
             How::Note => 0,
             _ => label.len(),
         };
-        self.turn.push_mut(Event {
-            kind,
-            node: self.node.clone(),
-            at,
-            duration_ms: None,
-            place,
-            label: line(label),
-            text_bytes: u32::try_from(text_bytes).unwrap_or(u32::MAX),
-            tool: None,
-            marker: None,
-            folded: false,
-        })
+        let text_bytes = u32::try_from(text_bytes).unwrap_or(u32::MAX);
+        self.turn.push_mut(Event { at, text_bytes, ..Event::new(kind, self.node.clone(), place, line(label)) })
     }
 
     /// Adds a notice that is one line.

@@ -6,7 +6,8 @@ use super::events::{Detail, How};
 use super::field::spoken;
 use super::session::{Conversation, Said};
 use crate::formats::ReplayTurn;
-use crate::model::{Event, EventKind, Fact, Outcome, StepKind};
+use crate::formats::replay::failure_line;
+use crate::model::{Event, EventKind, Outcome, StepKind};
 use crate::store::ReadError;
 
 /// Keys that say where a message belongs, not what happened; and the steps inside a step, which follow by themselves.
@@ -34,11 +35,7 @@ pub fn replay(
         }
     }
     if step.outcome == Outcome::Failed {
-        let failure = events.iter().rev().find_map(|event| match &event.marker.as_ref()?.fact {
-            Fact::Failure { code, message } => Some(json!({ "code": code, "message": message })),
-            _ => None,
-        });
-        return emit(json!({ "turn": number, "failure": failure }));
+        return emit(failure_line(step, events));
     }
     let interrupted = match step.outcome {
         Outcome::Interrupted => Some(true),

@@ -6,11 +6,11 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::content::{Content, Held};
-use super::keys::{children, locate};
+use super::fields::text;
 use super::object;
-use super::paper::{self, notice};
+use super::objects::Objects;
+use super::stored_document::{self, notice};
 use super::transcript::{self, Transcript};
-use super::values::text;
 use crate::formats::{Observer, OpenError};
 use crate::model::{Problem, ProblemKind};
 
@@ -40,18 +40,17 @@ impl<'a> Name<'a> {
 }
 
 /// The key of a conversation's newest manifest.
-pub fn newest_manifest(objects: &Path, conversation: &str) -> Option<String> {
+pub fn newest_manifest(objects: &Objects, conversation: &str) -> Option<String> {
     let snapshots = format!("{conversation}/snapshots");
-    let found = children(objects, &snapshots, MAX_SNAPSHOTS).folders.into_iter().filter_map(|name| {
+    let found = objects.children(&snapshots, MAX_SNAPSHOTS).folders.into_iter().filter_map(|name| {
         let key = format!("{snapshots}/{name}/manifest");
-        let object = object::look(&locate(objects, &key)?).ok()?;
-        Some((object.modified_at, key))
+        Some((objects.look(&key)?.modified_at, key))
     });
     found.max().map(|(_, key)| key)
 }
 
 /// Opens the conversation that a key belongs to: the snapshot that it names, else the newest.
-pub fn open(objects: &Path, key: &str, opened: &Path, observer: &dyn Observer) -> Result<Transcript, OpenError> {
+pub fn open(objects: &Objects, key: &str, opened: &Path, observer: &dyn Observer) -> Result<Transcript, OpenError> {
     let missing = || OpenError::NoSession { wanted: key.to_owned(), path: opened.to_owned() };
     let name = Name::of(key).ok_or_else(missing)?;
     if name.format != "harness" {
@@ -66,12 +65,12 @@ pub fn open(objects: &Path, key: &str, opened: &Path, observer: &dyn Observer) -
         Some(snapshot) => format!("{}/snapshots/{snapshot}/manifest", name.key),
         None => newest_manifest(objects, name.key).ok_or_else(missing)?,
     };
-    let paper = paper::stored(&locate(objects, &manifest).ok_or_else(missing)?)?;
-    let mut problems: Vec<Problem> = paper.report.problems;
-    let file = transcript_of(&paper.value, name.id, &mut problems);
+    let document = stored_document::in_object(&objects.find(&manifest).ok_or_else(missing)?)?;
+    let mut problems: Vec<Problem> = document.report.problems;
+    let file = transcript_of(&document.value, name.id, &mut problems);
     let held = put_together(objects, file, observer, &mut problems)?;
     let mut transcript =
-        transcript::open_stored(Content::Held(held), vec![paper.file], opened, name.id.to_owned(), observer)?;
+        transcript::open_stored(Content::Held(held), vec![document.file], opened, name.id.to_owned(), observer)?;
     problems.into_iter().for_each(|problem| transcript.notice(problem));
     Ok(transcript)
 }
@@ -80,7 +79,7 @@ pub fn open(objects: &Path, key: &str, opened: &Path, observer: &dyn Observer) -
 pub fn open_alone(path: &Path, observer: &dyn Observer) -> Result<Transcript, OpenError> {
     let object = object::look(path)?;
     let mut held = Held::default();
-    held.push(path, object.body.offset, &paper::body(&object)?);
+    held.push(path, object.body.offset, &object.bytes()?);
     let id = Name::of(&object.key).map_or("", |name| name.id).to_owned();
     let mut transcript = transcript::open_stored(Content::Held(held), vec![object.file.clone()], path, id, observer)?;
     let message = "the object lies alone, without its manifest: it may be one piece of several";
@@ -104,7 +103,7 @@ fn transcript_of<'a>(manifest: &'a Value, id: &str, problems: &mut Vec<Problem>)
 
 /// The chunks of a file in their order; what is wrong with them is told, and what is there is taken.
 fn put_together(
-    objects: &Path,
+    objects: &Objects,
     file: &Value,
     observer: &dyn Observer,
     problems: &mut Vec<Problem>,
@@ -119,7 +118,7 @@ fn put_together(
         observer.watch().step(number as u64, chunks.len() as u64)?;
         let reference = chunk.get("reference").unwrap_or(&Value::Null);
         let key = text(reference, "key");
-        let Some(path) = locate(objects, key) else {
+        let Some(path) = objects.find(key) else {
             problem(key, &format!("chunk {number} of the snapshot is not there"));
             continue;
         };
@@ -130,11 +129,11 @@ fn put_together(
                 continue;
             }
         };
-        object.problems.iter().for_each(|message| problem(key, message));
+        object.flaws.iter().for_each(|message| problem(key, message));
         if object.key != key || object.revision != text(reference, "revision") {
             problem(key, &format!("chunk {number} is another version than the one that the snapshot names"));
         }
-        let bytes = paper::body(&object)?;
+        let bytes = object.bytes()?;
         if hex(&Sha256::digest(&bytes)) != text(chunk, "sha256") {
             problem(key, &format!("chunk {number} does not have the SHA-256 that the snapshot gives it"));
         }

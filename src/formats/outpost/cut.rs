@@ -34,7 +34,7 @@ pub fn fork(journal: &Journal, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refus
 
 /// A new journal that holds the first `steps` turns.
 fn new_file(journal: &Journal, steps: u32, tag: &str, rewrite: Rewrite, mut warnings: Vec<String>) -> Fork {
-    warnings.extend(journal.shelf.warnings.iter().cloned());
+    warnings.extend(journal.entries.warnings.iter().cloned());
     Fork {
         session_id: journal.session.id.clone(),
         file_name: file_name(journal, tag),
@@ -55,7 +55,7 @@ pub fn revert(journal: &Journal, step_number: u32, watch: Watch<'_>) -> Result<R
         None => None,
     };
     let dropped = dropped(journal, keeps_steps as usize, &mut progress)?;
-    let (effect, warnings) = match journal.shelf.journal_file() {
+    let (effect, warnings) = match journal.entries.journal_file() {
         Some(_) => (Effect::Cut(rewrite), warnings),
         None => {
             let tag = format!("before-step-{step_number}");
@@ -78,7 +78,7 @@ pub fn revert(journal: &Journal, step_number: u32, watch: Watch<'_>) -> Result<R
 
 /// A plan goes through the journal once, from its start.
 fn progress<'a>(journal: &Journal, watch: Watch<'a>) -> Progress<'a> {
-    let total = match journal.shelf.journal_file() {
+    let total = match journal.entries.journal_file() {
         Some((file, _)) => file.len(),
         None => journal.records.iter().map(|record| u64::from(record.span.len)).sum(),
     };
@@ -152,7 +152,7 @@ fn rewrite(journal: &Journal, turns: u32, progress: &mut Progress<'_>) -> Result
         ));
     }
     warn_about(journal, turns, end, &kept, progress, &mut warnings)?;
-    let rewrite = match journal.shelf.journal_file() {
+    let rewrite = match journal.entries.journal_file() {
         Some((file, framing)) => assemble(journal, file, framing, &kept, added.as_deref(), progress)?,
         None => flattened(journal, &kept, added.as_deref(), progress)?,
     };
@@ -255,7 +255,7 @@ fn flattened(
     added: Option<&[u8]>,
     progress: &mut Progress<'_>,
 ) -> Result<Rewrite, Refusal> {
-    let Some(file) = journal.shelf.files.first() else { return Err(Refusal::Rule(NOTHING_LEFT.into())) };
+    let Some(file) = journal.entries.files.first() else { return Err(Refusal::Rule(NOTHING_LEFT.into())) };
     let bytes: u64 = kept.iter().map(|(_, record)| u64::from(record.span.len)).sum();
     if bytes > MAX_FLATTENED_BYTES {
         let limit = MAX_FLATTENED_BYTES / (1024 * 1024);
@@ -390,10 +390,10 @@ fn is_separator(framing: Framing, gap: &[u8]) -> bool {
 fn file_name(journal: &Journal, tag: &str) -> String {
     let source = &journal.session.source;
     let stem = source.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    match (journal.shelf.journal_file(), source.extension()) {
+    match (journal.entries.journal_file(), source.extension()) {
         (Some(_), Some(extension)) => format!("{stem}.{tag}.{}", extension.to_string_lossy()),
         (Some(_), None) => format!("{stem}.{tag}"),
-        (None, _) if journal.shelf.framing().is_some() => format!("{stem}.{tag}.json"),
+        (None, _) if journal.entries.framing().is_some() => format!("{stem}.{tag}.json"),
         (None, _) => format!("journal-{}.{tag}.json", journal.session.id),
     }
 }

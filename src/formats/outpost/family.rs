@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::document_session::DocumentSession;
+use super::fields::{text, time};
 use super::joined::{self, Executions};
-use super::keys::{area, key_of, objects_of};
-use super::told::Told;
-use super::values::{text, time};
-use super::{checkpoint, legacy, observations, paper, recognise, run, storage, transcript};
+use super::object::key_of;
+use super::objects::{Objects, area};
+use super::{checkpoint, legacy, observations, recognise, run, storage, stored_document, transcript};
 use crate::formats::detect::{self, Sample, Shape};
 use crate::formats::source::{Part, listed_alone};
 use crate::formats::{Family, Format, Listed, Observer, OpenError, REGISTRY, Reading, Recording};
@@ -77,7 +78,7 @@ fn is_legacy(sample: &Sample) -> u32 {
 
 fn is_storage(sample: &Sample) -> u32 {
     match sample.shape {
-        Shape::Folder if objects_of(&sample.path).is_some() => 10,
+        Shape::Folder if Objects::of(&sample.path).is_some() => 10,
         Shape::Folder => 0,
         _ => by_key(sample, &["logs"], || 0),
     }
@@ -194,8 +195,8 @@ fn list_checkpoint(part: &Part) -> Listed {
 fn read_checkpoint(path: &Path) -> Option<Value> {
     let file = SourceFile::open(path).ok().filter(|file| file.len() <= MAX_LISTED_BYTES)?;
     let is_object = key_of(&Sample::take(&file).ok()?).is_some();
-    let paper = if is_object { paper::stored(path) } else { paper::bare(path) };
-    paper.ok().map(|paper| paper.value)
+    let document = if is_object { stored_document::in_object(path) } else { stored_document::bare(path) };
+    document.ok().map(|document| document.value)
 }
 
 fn list_transcript(part: &Part) -> Result<Listed, ReadError> {
@@ -238,7 +239,7 @@ fn open(parts: &[Part], key: Option<&str>, observer: &dyn Observer) -> Result<Ar
     Err(OpenError::NoSession { wanted: wanted.to_owned(), path: first.path.clone() })
 }
 
-fn open_checkpoint(part: &Part) -> Result<Told, OpenError> {
+fn open_checkpoint(part: &Part) -> Result<DocumentSession, OpenError> {
     if is_object(part)? { checkpoint::open_stored(&part.path, &part.path) } else { checkpoint::open(&part.path) }
 }
 

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::checkpoint;
-use super::told::Told;
-use super::values::text;
+use super::document_session::DocumentSession;
+use super::fields::text;
 use crate::formats::detect::Sample;
+use crate::formats::joined::Joined;
 use crate::formats::source::Part;
-use crate::formats::{Body, Cut, Fork, Listed, Origin, Recording, Refusal, ReplayTurn, Revert};
+use crate::formats::{Listed, Recording};
 use crate::model::{Decision, Event, EventKind, Fact, FormatName, Place, Session, Timestamp};
-use crate::store::{ReadError, SourceFile, Watch};
+use crate::store::SourceFile;
 
 /// Events of a log that are looked at for its execution and its tasks.
 const MAX_SCOPES: usize = 64;
@@ -74,11 +75,15 @@ fn id_of(value: &Value) -> Option<String> {
 }
 
 /// A log with the checkpoints of its execution; the log as it is where there are none.
-pub fn with_checkpoints(log: Arc<dyn Recording>, find: impl FnOnce(&str) -> Vec<Told>) -> Arc<dyn Recording> {
+pub fn with_checkpoints(
+    log: Arc<dyn Recording>,
+    find: impl FnOnce(&str) -> Vec<DocumentSession>,
+) -> Arc<dyn Recording> {
     let scope = Scope::of(log.as_ref());
     let Some(execution) = scope.execution.clone() else { return log };
-    let checkpoints: Vec<Told> = find(&execution).into_iter().filter(|told| told.session.id == execution).collect();
-    if checkpoints.is_empty() { log } else { Arc::new(Joined::new(log, &scope, checkpoints)) }
+    let checkpoints: Vec<DocumentSession> =
+        find(&execution).into_iter().filter(|checkpoint| checkpoint.session.id == execution).collect();
+    if checkpoints.is_empty() { log } else { Arc::new(join(log, &scope, checkpoints)) }
 }
 
 /// Where in a workflow a log belongs.
@@ -116,46 +121,22 @@ impl Scope {
     }
 }
 
-struct Joined {
-    log: Arc<dyn Recording>,
-    session: Session,
-    files: Vec<Arc<SourceFile>>,
-    checkpoints: Vec<Told>,
-}
-
-impl Joined {
-    fn new(log: Arc<dyn Recording>, scope: &Scope, checkpoints: Vec<Told>) -> Self {
-        let mut session = log.session().clone();
-        let mut files = log.files().to_vec();
-        let has_gates = session.events.iter().any(|event| textless_gate(event).is_some());
-        let mut added = Vec::new();
-        for told in &checkpoints {
-            let number = u16::try_from(files.len()).unwrap_or(u16::MAX);
-            files.extend(told.files.iter().cloned());
-            let mut join = Join { session: &mut session, told, file: number, added: &mut added };
-            join.gates(has_gates);
-            join.questions(scope);
-            let name = told.files.first().and_then(|file| file.path().file_name());
-            let name = name.unwrap_or_default().to_string_lossy().into_owned();
-            session.report.take_problems(&told.session.report, &name);
-        }
-        insert(&mut session, added);
-        Self { log, session, files, checkpoints }
+fn join(log: Arc<dyn Recording>, scope: &Scope, checkpoints: Vec<DocumentSession>) -> Joined {
+    let mut joined = Joined::new(log);
+    let has_gates = joined.session.events.iter().any(|event| textless_gate(event).is_some());
+    let mut added = Vec::new();
+    for checkpoint in checkpoints {
+        let checkpoint = Arc::new(checkpoint);
+        let file = joined.add(checkpoint.clone());
+        let mut join = Join { session: &mut joined.session, checkpoint: &checkpoint.session, file, added: &mut added };
+        join.gates(has_gates);
+        join.questions(scope);
+        let name = checkpoint.files.first().and_then(|file| file.path().file_name());
+        let name = name.unwrap_or_default().to_string_lossy().into_owned();
+        joined.session.report.take_problems(&checkpoint.session.report, &name);
     }
-
-    /// The checkpoint that a place is in, and the place as that one counts.
-    fn told(&self, place: Place) -> Option<(&Told, Place)> {
-        let mut first = self.log.files().len();
-        let file = usize::from(place.file);
-        for told in &self.checkpoints {
-            let next = first + told.files.len();
-            if (first..next).contains(&file) {
-                return Some((told, Place { file: 0, block: 0, ..place }));
-            }
-            first = next;
-        }
-        None
-    }
+    insert(&mut joined.session, added);
+    joined
 }
 
 /// The key of a gate of which an event says no more than that it was asked or decided.
@@ -169,7 +150,7 @@ fn textless_gate(event: &Event) -> Option<&str> {
 /// One checkpoint that is joined to a log.
 struct Join<'a> {
     session: &'a mut Session,
-    told: &'a Told,
+    checkpoint: &'a Session,
     file: u16,
     added: &'a mut Vec<Event>,
 }
@@ -185,8 +166,7 @@ impl Join<'_> {
     }
 
     fn gates(&mut self, has_gates: bool) {
-        let told = self.told;
-        for event in told.session.events.iter().filter(|event| event.kind == EventKind::Approval) {
+        for event in self.checkpoint.events.iter().filter(|event| event.kind == EventKind::Approval) {
             let Some(Fact::Approval { tool, decision, .. }) = event.marker.as_ref().map(|marker| &marker.fact) else {
                 continue;
             };
@@ -202,8 +182,7 @@ impl Join<'_> {
     }
 
     fn questions(&mut self, scope: &Scope) {
-        let told = self.told;
-        let events = &told.session.events;
+        let events = &self.checkpoint.events;
         let is_gate =
             |node: &Event| events.iter().any(|event| event.kind == EventKind::Approval && event.node == node.node);
         for event in events.iter().filter(|event| event.kind == EventKind::Question && !is_gate(event)) {
@@ -282,59 +261,4 @@ fn merged(mut events: Vec<Event>, added: Vec<Event>) -> Vec<Event> {
         events.insert(place, event);
     }
     events
-}
-
-impl Recording for Joined {
-    fn session(&self) -> &Session {
-        &self.session
-    }
-
-    fn files(&self) -> &[Arc<SourceFile>] {
-        &self.files
-    }
-
-    fn origin(&self, place: Place) -> Option<Origin> {
-        match self.told(place) {
-            Some((told, place)) => told.origin(place),
-            None => self.log.origin(place),
-        }
-    }
-
-    fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
-        match self.told(place) {
-            Some((told, place)) => told.raw(place),
-            None => self.log.raw(place),
-        }
-    }
-
-    fn body(&self, event: &Event) -> Result<Body, ReadError> {
-        match self.told(event.place) {
-            Some((told, place)) => told.body(&Event { place, ..event.clone() }),
-            None => self.log.body(event),
-        }
-    }
-
-    fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
-        self.log.prompt(step_number)
-    }
-
-    fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {
-        self.log.replay(step_number, emit)
-    }
-
-    fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError> {
-        self.log.replay_turns()
-    }
-
-    fn fork(&self, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {
-        self.log.fork(cut, watch)
-    }
-
-    fn resume_command(&self, session_id: &str, path: &std::path::Path) -> Option<String> {
-        self.log.resume_command(session_id, path)
-    }
-
-    fn revert(&self, step_number: u32, watch: Watch<'_>) -> Result<Revert, Refusal> {
-        self.log.revert(step_number, watch)
-    }
 }

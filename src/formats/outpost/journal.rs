@@ -7,13 +7,13 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::cut;
+use super::entries::{Entries, Form};
 use super::entry::Entry;
 use super::kind::Kind;
-use super::note::Note;
 use super::question;
 use super::read::Reader;
-use super::shelf::{Form, Shelf};
 use super::tokens::Tokens;
+use super::turn_details::TurnDetails;
 use super::turns::{Role, Turn, Turns};
 use crate::formats::labels::line;
 use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert, json};
@@ -53,7 +53,7 @@ impl Record {
 /// A journal, with the place to read its texts from.
 pub struct Journal {
     pub session: Session,
-    pub shelf: Shelf,
+    pub entries: Entries,
     pub records: Vec<Record>,
     pub turns: Turns,
     /// Which record answered what another one asked a person.
@@ -65,11 +65,11 @@ impl Reader {
     pub fn finish(mut self) -> Journal {
         self.check_turns();
         let session = self.session();
-        let (shelf, records, turns, answers) = (self.shelf, self.records, self.turns, self.events.answers);
-        let mut journal = Journal { session, shelf, records, turns, answers };
-        journal.session.steps = journal.steps(&self.notes, self.events.list.len());
+        let (entries, records, turns, answers) = (self.entries, self.records, self.turns, self.events.answers);
+        let mut journal = Journal { session, entries, records, turns, answers };
+        journal.session.steps = journal.steps(&self.details, self.events.list.len());
         journal.session.events = self.events.list;
-        journal.ask(&self.notes);
+        journal.ask(&self.details);
         journal.join_questions();
         if journal.is_workflow() {
             journal.session.steps = journal.asked_steps();
@@ -79,9 +79,9 @@ impl Reader {
 
     fn check_turns(&mut self) {
         let has_turns = !self.turns.list().is_empty();
-        let message = if self.shelf.form == Form::Nested && !has_turns {
+        let message = if self.entries.form == Form::Nested && !has_turns {
             "Outpost does not replay the events of a workflow: it goes on from the workflow's checkpoint"
-        } else if self.shelf.form == Form::Nested {
+        } else if self.entries.form == Form::Nested {
             "Outpost does not replay observations as they are: a fork of them is a journal, which it does replay"
         } else if !has_turns {
             "Outpost would refuse this journal: it contains no agent turns"
@@ -111,9 +111,9 @@ impl Reader {
             (true, None) if self.turns.list().is_empty() => Usage::default(),
             (true, None) => sum.usage(),
         };
-        let prompt = self.notes.first().map(|note| summarise(&note.head)).filter(|title| !title.is_empty());
+        let prompt = self.details.first().map(|detail| summarise(&detail.head)).filter(|title| !title.is_empty());
         // A workflow has no turns of its own, so there is nothing to cut.
-        let can_cut = !self.turns.list().is_empty() || self.shelf.form == Form::Flat;
+        let can_cut = !self.turns.list().is_empty() || self.entries.form == Form::Flat;
         let mut capabilities = vec![Capability::Fork, Capability::Revert, Capability::Replay];
         capabilities.retain(|capability| can_cut || *capability == Capability::Replay);
         Session {
@@ -123,7 +123,7 @@ impl Reader {
             format: self.format,
             source: path.clone(),
             agent: Agent { name: Some("Outpost".into()), version: None },
-            model: self.notes.iter().rev().find_map(|note| note.model.clone()),
+            model: self.details.iter().rev().find_map(|detail| detail.model.clone()),
             cwd: self.cwd.take(),
             started_at: self.started_at,
             ended_at: self.ended_at,
@@ -144,12 +144,12 @@ impl Reader {
 
 impl Journal {
     /// One step a turn.
-    fn steps(&self, notes: &[Note], events: usize) -> Vec<Step> {
+    fn steps(&self, details: &[TurnDetails], events: usize) -> Vec<Step> {
         let turns = self.turns.list();
         let mut steps = Vec::with_capacity(turns.len());
-        for (index, (turn, note)) in turns.iter().zip(notes).enumerate() {
+        for (index, (turn, detail)) in turns.iter().zip(details).enumerate() {
             let is_last = index + 1 == turns.len();
-            let events_end = notes.get(index + 1).map_or(events, |next| next.first_event);
+            let events_end = details.get(index + 1).map_or(events, |next| next.first_event);
             let step_id = NodeId::Number(turn.start.into());
             let revert_target = cut::last_kept_before(self, index).map(|number| NodeId::Number(number.into()));
             steps.push(Step {
@@ -163,14 +163,14 @@ impl Journal {
                 revert_target: revert_target.filter(|_| index > 0),
                 fork_target: cut::last_kept_before(self, index + 1).map(|number| NodeId::Number(number.into())),
                 fork_refusal: None,
-                summary: summarise(&note.head),
-                at: note.at,
-                ended_at: note.ended_at,
+                summary: summarise(&detail.head),
+                at: detail.at,
+                ended_at: detail.ended_at,
                 place: Place { file: 0, record: turn.prompt.unwrap_or(turn.start), block: 0 },
-                text_bytes: note.prompt_bytes,
-                origin: note.origin,
-                events: note.first_event..events_end,
-                model: note.model.clone(),
+                text_bytes: detail.prompt_bytes,
+                origin: detail.origin,
+                events: detail.first_event..events_end,
+                model: detail.model.clone(),
                 usage: turn.usage().usage(),
                 outcome: self.outcome(turn, is_last),
             });
@@ -194,9 +194,9 @@ impl Journal {
     }
 
     /// Adds the questions that turns end with, each after the text that holds it.
-    fn ask(&mut self, notes: &[Note]) {
-        let asked: Vec<(usize, Event)> = (0..notes.len())
-            .filter(|index| notes.get(*index).is_some_and(|note| note.may_ask))
+    fn ask(&mut self, details: &[TurnDetails]) {
+        let asked: Vec<(usize, Event)> = (0..details.len())
+            .filter(|index| details.get(*index).is_some_and(|detail| detail.may_ask))
             .filter_map(|index| self.question(index))
             .collect();
         if asked.is_empty() {
@@ -265,7 +265,7 @@ impl Journal {
 
     /// A log of observations without turns of its own.
     fn is_workflow(&self) -> bool {
-        self.turns.list().is_empty() && self.shelf.form == Form::Nested
+        self.turns.list().is_empty() && self.entries.form == Form::Nested
     }
 
     /// The numbers and records of a turn's events and decisions, in order.
@@ -286,8 +286,8 @@ impl Journal {
     pub fn text_of(&self, number: u32) -> Result<String, ReadError> {
         let Some(record) = self.records.get(number as usize) else { return Ok(String::new()) };
         match record.kind {
-            Kind::Unreadable => self.shelf.start_text(number, record.span),
-            _ => self.shelf.text(number, record.span),
+            Kind::Unreadable => self.entries.start_text(number, record.span),
+            _ => self.entries.text(number, record.span),
         }
     }
 
@@ -326,16 +326,16 @@ impl Recording for Journal {
     }
 
     fn files(&self) -> &[Arc<SourceFile>] {
-        &self.shelf.files
+        &self.entries.files
     }
 
     fn origin(&self, place: Place) -> Option<Origin> {
         let record = self.record(place)?;
-        self.shelf.origin(place.record, record.index, record.span)
+        self.entries.origin(place.record, record.index, record.span)
     }
 
     fn raw(&self, place: Place) -> Result<Vec<u8>, ReadError> {
-        self.record(place).map_or(Ok(Vec::new()), |record| self.shelf.raw(place.record, record.span))
+        self.record(place).map_or(Ok(Vec::new()), |record| self.entries.raw(place.record, record.span))
     }
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {
@@ -350,7 +350,7 @@ impl Recording for Journal {
         // A string of JSON is a string of TypeScript.
         let path = serde_json::to_string(&path.to_string_lossy()).ok()?;
         let read = format!("readFileSync({path}, \"utf8\")");
-        let journal = match self.shelf.journal_file() {
+        let journal = match self.entries.journal_file() {
             None | Some((_, Framing::Array { .. })) => format!("JSON.parse({read})"),
             Some((_, Framing::Lines)) => format!("{read}.trim().split(\"\\n\").map((line) => JSON.parse(line))"),
         };

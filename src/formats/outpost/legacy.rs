@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use super::entries::{Entries, Form};
 use super::read::{Reader, read_file};
-use super::shelf::{Form, Shelf};
 use crate::formats::detect::Sample;
 use crate::formats::source::Part;
 use crate::formats::{Observer, OpenError, Recording, mixed_notice};
@@ -22,8 +22,8 @@ pub fn open(part: &Part, observer: &dyn Observer) -> Result<Arc<dyn Recording>, 
 
 fn open_file(file: Arc<SourceFile>, sample: &Sample, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
     let source = file.path().to_owned();
-    let shelf = Shelf::file(file, sample.framing(), Form::Flat);
-    let mut reader = Reader::new(shelf, source, FormatName::OutpostLegacyLog);
+    let entries = Entries::file(file, sample.framing(), Form::Flat);
+    let mut reader = Reader::new(entries, source, FormatName::OutpostLegacyLog);
     if let Some(notice) = mixed_notice(sample) {
         reader.report.notice(notice);
     }

@@ -1,48 +1,24 @@
-//! Object files: what Outpost's local transport keeps below a folder `objects`.
+//! Object files: what Outpost's local transport keeps below a folder `objects`, each by itself.
 //!
-//! A file is a header of 1024 bytes, JSON padded with spaces, and the object's own bytes after it. The object of key
-//! `a/b` is the file `objects/a/b.object`. Nothing is read through a symbolic link, or by a key that could lead out of
-//! the folder.
+//! A file is a header of 1024 bytes, JSON padded with spaces, and the object's own bytes after it. Where the file of a key
+//! is, [`Objects`](super::objects::Objects) says.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::keys::is_key;
+use super::objects::MAX_KEY;
+use crate::formats::detect::Sample;
 use crate::formats::json;
 use crate::formats::lenient::{Count, Text};
 use crate::model::Timestamp;
 use crate::store::{ReadError, SourceFile, Span};
 
-pub const HEADER_BYTES: usize = 1024;
+const HEADER_BYTES: usize = 1024;
 /// Outpost writes and reads no larger body.
-pub const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Bytes and characters of a key.
-const MAX_KEY: usize = 512;
-const ENDING: &str = ".object";
-const FOLDER: &str = "objects";
-
-/// The folder that holds `objects`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Objects {
-    root: PathBuf,
-}
-
-/// An object as its file gives it, whatever is wrong with it.
-#[derive(Debug)]
-pub struct Object {
-    pub file: SourceFile,
-    /// From its header; empty where there is none.
-    pub revision: String,
-    pub modified_at: Option<Timestamp>,
-    /// The body up to [`MAX_BODY_BYTES`], which begins at `body_at` in the file.
-    pub body: Vec<u8>,
-    pub body_at: u64,
-    /// What does not fit together, for the reading report.
-    pub flaws: Vec<String>,
-}
+const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The fields of a header; all of them are required.
 #[derive(Default, Deserialize)]
@@ -61,6 +37,7 @@ struct Header<'a> {
 #[derive(Debug)]
 pub struct Stored {
     pub file: Arc<SourceFile>,
+    /// From its header, as are the others; empty where there is none.
     pub key: String,
     pub revision: String,
     /// Bytes that the header promises; those that are there where it does not.
@@ -68,67 +45,52 @@ pub struct Stored {
     pub modified_at: Option<Timestamp>,
     /// Where the body lies, up to [`MAX_BODY_BYTES`].
     pub body: Span,
-    pub problems: Vec<String>,
+    /// What does not fit together, for the reading report.
+    pub flaws: Vec<String>,
 }
 
-impl Objects {
-    pub fn below(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+/// An object that was read whole, whatever is wrong with it.
+#[derive(Debug)]
+pub struct Object {
+    pub file: Arc<SourceFile>,
+    pub revision: String,
+    pub modified_at: Option<Timestamp>,
+    /// The body up to [`MAX_BODY_BYTES`], which begins at `body_at` in the file.
+    pub body: Vec<u8>,
+    pub body_at: u64,
+    pub flaws: Vec<String>,
+}
+
+impl Stored {
+    /// The bytes of the body.
+    pub fn bytes(&self) -> Result<Vec<u8>, ReadError> {
+        self.file.read_at(self.body.offset, self.body.len as usize)
     }
 
-    /// Where the object of a key is; an error for what is no key and for whatever leads through a symbolic link.
-    pub fn path(&self, key: &str) -> Result<PathBuf, ReadError> {
-        self.reach(key, &format!("{key}{ENDING}"))
-    }
-
-    /// The keys of the objects right below a key's folder, sorted; folders, links and unfinished writes are none.
-    pub fn keys_in(&self, folder: &str) -> Vec<String> {
-        let Ok(path) = self.reach(folder, folder) else { return Vec::new() };
-        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-        let mut keys: Vec<String> = entries
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter_map(|name| Some(format!("{folder}/{}", name.strip_suffix(ENDING)?)))
-            .filter(|key| is_key(key))
-            .collect();
-        keys.sort();
-        keys
-    }
-
-    fn reach(&self, key: &str, relative: &str) -> Result<PathBuf, ReadError> {
-        let mut path = self.root.clone();
-        let refuse = |reason: &str, path: PathBuf| ReadError::Open { reason: reason.to_owned(), path };
-        if !is_key(key) {
-            let shown: String = key.chars().take(MAX_KEY).collect();
-            return Err(refuse(&format!("is no key of an object: {shown:?}"), path.join(FOLDER)));
-        }
-        for segment in [FOLDER].into_iter().chain(relative.split('/')) {
-            path.push(segment);
-            if path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
-                return Err(refuse("is a symbolic link; objects are not read through those", path));
-            }
-        }
-        Ok(path)
-    }
-
-    pub fn open(&self, key: &str) -> Result<SourceFile, ReadError> {
-        SourceFile::open(&self.path(key)?)
-    }
-
-    /// Reads an object whole.
-    pub fn read(&self, key: &str) -> Result<Object, ReadError> {
-        read(self.open(key)?, Some(key))
+    /// The first bytes of the body.
+    pub fn start(&self, bytes: u32) -> Result<Vec<u8>, ReadError> {
+        self.file.read_at(self.body.offset, self.body.len.min(bytes) as usize)
     }
 }
 
 /// Reads the header of an object's file; a damaged one gives what it still says.
 pub fn look(path: &Path) -> Result<Stored, ReadError> {
-    let file = Arc::new(SourceFile::open(path)?);
+    look_into(SourceFile::open(path)?, None)
+}
+
+/// Reads an object's file whole; `key` is the one that its place gives it, where that is known.
+pub fn read(file: SourceFile, key: Option<&str>) -> Result<Object, ReadError> {
+    let stored = look_into(file, key)?;
+    let body = stored.bytes()?;
+    let Stored { file, revision, modified_at, body: Span { offset: body_at, .. }, flaws, .. } = stored;
+    Ok(Object { file, revision, modified_at, body, body_at, flaws })
+}
+
+fn look_into(file: SourceFile, key: Option<&str>) -> Result<Stored, ReadError> {
     let (head, there) = head(&file)?;
     let text = json::readable(&head);
-    let mut problems = Vec::new();
-    let mut spare = String::new();
-    let header = header(&text.text, None, there, &mut spare, &mut problems).unwrap_or_default();
+    let (mut flaws, mut spare) = (Vec::new(), String::new());
+    let header = header(&text.text, key, there, &mut spare, &mut flaws).unwrap_or_default();
     let offset = file.len() - there;
     Ok(Stored {
         key: header.key.or_empty().to_owned(),
@@ -136,21 +98,24 @@ pub fn look(path: &Path) -> Result<Stored, ReadError> {
         size: header.size.0.unwrap_or(there),
         modified_at: header.time(),
         body: Span { offset, len: u32::try_from(there.min(MAX_BODY_BYTES)).unwrap_or(u32::MAX), line: 1 },
-        problems,
-        file,
+        flaws,
+        file: Arc::new(file),
     })
 }
 
-/// Reads an object's file whole; `key` is the one that its place gives it, where that is known.
-pub fn read(file: SourceFile, key: Option<&str>) -> Result<Object, ReadError> {
-    let (head, there) = head(&file)?;
-    let body_at = file.len() - there;
-    let body = file.read_at(body_at, usize::try_from(there.min(MAX_BODY_BYTES)).unwrap_or(0))?;
-    let text = json::readable(&head);
-    let (mut flaws, mut spare) = (Vec::new(), String::new());
-    let header = header(&text.text, key, there, &mut spare, &mut flaws).unwrap_or_default();
-    let (revision, modified_at) = (header.revision.or_empty().to_owned(), header.time());
-    Ok(Object { file, revision, modified_at, body, body_at, flaws })
+/// The key of the object that a sample is the start of; `None` where it is no object file.
+pub fn key_of(sample: &Sample) -> Option<String> {
+    let from_header = |header: &Value| {
+        let has = |key: &str| header.get(key).is_some_and(Value::is_string);
+        let is_header = has("revision") && has("modifiedAt") && header.get("size").is_some_and(Value::is_u64);
+        header.get("key").and_then(Value::as_str).filter(|_| is_header).map(str::to_owned)
+    };
+    sample.records.first().and_then(from_header).or_else(|| {
+        // A body that is no JSON, such as the rest of a line, hides the header before it.
+        let is_named = sample.path.extension().is_some_and(|ending| ending == "object");
+        let file = is_named.then(|| SourceFile::open(&sample.path).ok()).flatten()?;
+        from_header(&serde_json::from_slice(&file.read_at(0, HEADER_BYTES).ok()?).ok()?)
+    })
 }
 
 /// The header's bytes, and how many there are after them.
@@ -207,7 +172,10 @@ impl Header<'_> {
 
 #[cfg(test)]
 pub mod tests {
+    use std::path::PathBuf;
+
     use super::*;
+    use crate::formats::outpost::objects::Objects;
 
     /// Writes an object as the local transport does.
     pub fn write(root: &Path, key: &str, revision: &str, body: &[u8]) -> PathBuf {

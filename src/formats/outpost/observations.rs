@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::entries::{Entries, Form};
 use super::entry::Scope;
 use super::read::{Reader, read_file};
-use super::select::Select;
-use super::shelf::{Form, Shelf};
+use super::session_filter::SessionFilter;
 use crate::formats::detect::Sample;
 use crate::formats::lenient::{Object, Text};
 use crate::formats::source::Part;
@@ -29,10 +29,10 @@ const BECOMES_A_JOURNAL: &str =
 /// The sessions of a log: one a dispatch, and one a workflow that wrote events of its own.
 pub fn list(part: &Part, observer: &dyn Observer) -> Result<Vec<Listed>, OpenError> {
     let (_, sessions) = look(&part.path, observer)?;
-    let only = sessions.only().map(|session| session.select.id().to_owned());
+    let only = sessions.only().map(|session| session.filter.id().to_owned());
     let listed = |session: Group| {
-        let is_only = only.as_deref() == Some(session.select.id()) && sessions.list.len() == 1;
-        let id = session.select.id().to_owned();
+        let is_only = only.as_deref() == Some(session.filter.id()) && sessions.list.len() == 1;
+        let id = session.filter.id().to_owned();
         let key = (!is_only).then(|| id.clone());
         let plain = Listed::new(SessionRef { paths: vec![part.path.clone()], key }, FormatName::OutpostObservations);
         Listed {
@@ -57,22 +57,22 @@ pub fn open(part: &Part, key: Option<&str>, observer: &dyn Observer) -> Result<A
     let (file, sessions) = look(&part.path, observer)?;
     let session = sessions.chosen(key, &part.path)?;
     let sample = Sample::take(&file)?;
-    let shelf = Shelf::file(file, sample.framing(), Form::Nested);
-    let mut reader = reader(shelf, &part.path, FormatName::OutpostObservations, session);
+    let entries = Entries::file(file, sample.framing(), Form::Nested);
+    let mut reader = reader(entries, &part.path, FormatName::OutpostObservations, session);
     if let Some(notice) = mixed_notice(&sample) {
         reader.report.notice(notice);
     }
     Ok(Arc::new(read_file(reader, observer)?.finish()))
 }
 
-fn reader(mut shelf: Shelf, source: &Path, format: FormatName, session: Option<&Group>) -> Reader {
-    shelf.warnings.push(BECOMES_A_JOURNAL.to_owned());
-    let mut reader = Reader::new(shelf, source.to_owned(), format);
+fn reader(mut entries: Entries, source: &Path, format: FormatName, session: Option<&Group>) -> Reader {
+    entries.warnings.push(BECOMES_A_JOURNAL.to_owned());
+    let mut reader = Reader::new(entries, source.to_owned(), format);
     if let Some(session) = session {
-        reader.select = Some(session.select.clone());
-        reader.log = Some(session.select.id().to_owned());
+        reader.filter = Some(session.filter.clone());
+        reader.log = Some(session.filter.id().to_owned());
         reader.title.clone_from(&session.title);
-        if let Select::Workflow(_) = session.select {
+        if let SessionFilter::Workflow(_) = session.filter {
             (reader.started_at, reader.ended_at) = (session.started_at, session.ended_at);
         }
     }
@@ -91,7 +91,7 @@ fn look(path: &Path, observer: &dyn Observer) -> Result<(Arc<SourceFile>, Sessio
 /// A dispatch or a workflow that wrote in a log.
 #[derive(Clone, Debug)]
 struct Group {
-    select: Select,
+    filter: SessionFilter,
     title: Option<String>,
     started_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
@@ -144,7 +144,7 @@ struct WorkflowHead<'a> {
 impl Sessions {
     /// The one that is meant when none is named.
     fn only(&self) -> Option<&Group> {
-        let is_dispatch = |session: &&Group| matches!(session.select, Select::Dispatch { .. });
+        let is_dispatch = |session: &&Group| matches!(session.filter, SessionFilter::Dispatch { .. });
         let mut dispatches = self.list.iter().filter(is_dispatch);
         match (dispatches.next(), dispatches.next(), self.list.as_slice()) {
             (Some(one), None, _) | (None, _, [one]) => Some(one),
@@ -159,7 +159,7 @@ impl Sessions {
             let several = || OpenError::Several { path: path() };
             return if self.list.is_empty() { Ok(None) } else { self.only().map(Some).ok_or_else(several) };
         };
-        let found = self.list.iter().find(|session| session.select.id() == key);
+        let found = self.list.iter().find(|session| session.filter.id() == key);
         found.map(Some).ok_or_else(|| OpenError::NoSession { wanted: key.to_owned(), path: path() })
     }
 
@@ -172,12 +172,12 @@ impl Sessions {
         let scope = head.scope.0.unwrap_or_default();
         let execution = scope.execution_id.to_owned_option();
         let event = head.event.0.unwrap_or_default();
-        let select = match (scope.dispatch_id.to_owned_option(), execution) {
-            (Some(id), execution) => Select::Dispatch { id, execution },
-            (None, Some(execution)) if event.kind.is("workflow") => Select::Workflow(execution),
+        let filter = match (scope.dispatch_id.to_owned_option(), execution) {
+            (Some(id), execution) => SessionFilter::Dispatch { id, execution },
+            (None, Some(execution)) if event.kind.is("workflow") => SessionFilter::Workflow(execution),
             _ => return,
         };
-        let Some(session) = self.session(select) else { return };
+        let Some(session) = self.session(filter) else { return };
         if let Some(at) = Timestamp::parse(head.at.or_empty()) {
             session.started_at.get_or_insert(at);
             session.ended_at = Some(at);
@@ -190,14 +190,14 @@ impl Sessions {
         }
     }
 
-    fn session(&mut self, select: Select) -> Option<&mut Group> {
-        let index = match self.index.get(select.id()) {
+    fn session(&mut self, filter: SessionFilter) -> Option<&mut Group> {
+        let index = match self.index.get(filter.id()) {
             Some(index) => *index,
             None if self.list.len() >= MAX_SESSIONS => return None,
             None => {
-                self.index.insert(select.id().to_owned(), self.list.len());
+                self.index.insert(filter.id().to_owned(), self.list.len());
                 let status = Some("running".to_owned());
-                self.list.push(Group { select, title: None, started_at: None, ended_at: None, status });
+                self.list.push(Group { filter, title: None, started_at: None, ended_at: None, status });
                 self.list.len() - 1
             }
         };

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::check;
+use super::entries::{Entries, Form};
 use super::entry::Entry;
 use super::events::Events;
+use super::flatten;
 use super::journal::{Journal, Record};
 use super::kind::Kind;
 use super::labels::shorten;
 use super::markers::event_kind;
-use super::nested;
-use super::note::Note;
-use super::select::{Belongs, Select};
-use super::shelf::{Form, Shelf};
+use super::session_filter::{Belongs, SessionFilter};
 use super::tokens::Tokens;
+use super::turn_details::TurnDetails;
 use super::turns::{Role, Turns};
 use crate::formats::recover;
 use crate::formats::{Observer, json};
@@ -28,13 +28,13 @@ const PARTIAL_AFTER_BYTES: [u64; 4] = [1 << 20, 4 << 20, 16 << 20, 64 << 20];
 /// Reads a whole journal.
 pub fn read(file: Arc<SourceFile>, framing: Framing, observer: &dyn Observer) -> Result<Journal, ReadError> {
     let source = file.path().to_owned();
-    let shelf = Shelf::file(file, framing, Form::Flat);
-    Ok(read_file(Reader::new(shelf, source, FormatName::OutpostJournal), observer)?.finish())
+    let entries = Entries::file(file, framing, Form::Flat);
+    Ok(read_file(Reader::new(entries, source, FormatName::OutpostJournal), observer)?.finish())
 }
 
 /// Reads all entries of the reader's one file.
 pub fn read_file(mut reader: Reader, observer: &dyn Observer) -> Result<Reader, ReadError> {
-    let Some((file, framing)) = reader.shelf.files.first().cloned().zip(reader.shelf.framing()) else {
+    let Some((file, framing)) = reader.entries.files.first().cloned().zip(reader.entries.framing()) else {
         return Ok(reader);
     };
     let mut partials = Partials::default();
@@ -68,12 +68,12 @@ impl Partials {
 /// What was read so far.
 #[derive(Clone)]
 pub struct Reader {
-    pub shelf: Shelf,
+    pub entries: Entries,
     /// What the session is called by: its file, or the folder that its objects are below.
     pub source: PathBuf,
     pub format: FormatName,
     /// Which of the observations are read; all entries where nothing is to be chosen.
-    pub select: Option<Select>,
+    pub filter: Option<SessionFilter>,
     /// Entries that were passed over because they are another session's.
     pub passed: u32,
     /// What the session is called when it has no prompt.
@@ -84,7 +84,7 @@ pub struct Reader {
     pub turns: Turns,
     pub events: Events,
     /// One a turn.
-    pub notes: Vec<Note>,
+    pub details: Vec<TurnDetails>,
     pub report: Report,
     pub dispatch_id: Option<String>,
     pub conversation: Option<String>,
@@ -97,19 +97,19 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub fn new(shelf: Shelf, source: PathBuf, format: FormatName) -> Self {
+    pub fn new(entries: Entries, source: PathBuf, format: FormatName) -> Self {
         Self {
-            shelf,
+            entries,
             source,
             format,
-            select: None,
+            filter: None,
             passed: 0,
             title: None,
             log: None,
             records: Vec::new(),
             turns: Turns::default(),
             events: Events::default(),
-            notes: Vec::new(),
+            details: Vec::new(),
             report: Report::default(),
             dispatch_id: None,
             conversation: None,
@@ -152,7 +152,7 @@ impl Reader {
             return;
         }
         let Err(reason) = self.entry(span, text) else { return };
-        let parts = match self.shelf.framing() {
+        let parts = match self.entries.framing() {
             Some(Framing::Array { .. }) => recover::parts(text),
             _ => json::split_line(text),
         };
@@ -172,8 +172,8 @@ impl Reader {
 
     /// Whether a record of an array lies after the `]`: an element has a `,` or a `]` after it.
     fn follows_the_array(&self, found: Found<'_>) -> bool {
-        let Some(file) = self.shelf.files.first() else { return false };
-        if self.shelf.framing() == Some(Framing::Lines) || !found.terminated {
+        let Some(file) = self.entries.files.first() else { return false };
+        if self.entries.framing() == Some(Framing::Lines) || !found.terminated {
             return false;
         }
         let end = found.span.offset.saturating_add(found.span.len.into());
@@ -200,13 +200,13 @@ impl Reader {
                 Err(error) => error.to_string(),
             });
         }
-        let flat = match self.shelf.form {
+        let flat = match self.entries.form {
             Form::Flat => Cow::Borrowed(text),
-            Form::Nested => nested::flatten(text)?,
+            Form::Nested => flatten::flatten(text)?,
         };
         let mut spare = String::new();
         let entry: Entry = json::record(&flat, &mut spare).map_err(|error| error.to_string())?;
-        match self.select.as_ref().map_or(Belongs::Own, |select| select.belongs(&entry)) {
+        match self.filter.as_ref().map_or(Belongs::Own, |filter| filter.belongs(&entry)) {
             Belongs::Not => self.passed = self.passed.saturating_add(1),
             belongs => self.accept(span, &entry, belongs == Belongs::Shared),
         }
@@ -231,16 +231,16 @@ impl Reader {
         let role = if is_shared { Role::Outside } else { self.turns.take(number, entry) };
         if let Some(index) = was_open
             && self.turns.list().get(index).is_some_and(|turn| turn.end == Some(number))
-            && let Some(note) = self.notes.get_mut(index)
+            && let Some(detail) = self.details.get_mut(index)
         {
-            note.ended_at = entry.time();
+            detail.ended_at = entry.time();
         }
         let refusal = if is_shared { None } else { check::refusal(entry, role) };
         let refused = refusal.is_some();
         if let Some(reason) = refusal {
             // Outpost counts entries, whatever they are kept in.
             let is_counted =
-                self.shelf.form == Form::Flat && !matches!(self.shelf.framing(), Some(Framing::Array { .. }));
+                self.entries.form == Form::Flat && !matches!(self.entries.framing(), Some(Framing::Array { .. }));
             let reason = if is_counted { format!("{reason} (entry {number})") } else { reason };
             self.problem(span, ProblemKind::Refused, reason);
         }
@@ -265,7 +265,7 @@ impl Reader {
         }
     }
 
-    /// Adds an entry to the notes and events of its turn.
+    /// Adds an entry to the details and events of its turn.
     fn tell(&mut self, number: u32, role: Role, entry: &Entry<'_>, record_bytes: u32) {
         let kind = entry.kind();
         match role {
@@ -276,8 +276,8 @@ impl Reader {
                 }
             }
             Role::Prompts => {
-                if let Some(note) = self.notes.last_mut() {
-                    note.prompted(entry);
+                if let Some(detail) = self.details.last_mut() {
+                    detail.prompted(entry);
                 }
                 if kind == Kind::Steer {
                     self.events.push_extra(number, entry, record_bytes);
@@ -285,11 +285,11 @@ impl Reader {
             }
             Role::Event | Role::Decision => {
                 self.events.push_turn_event(number, entry, record_bytes);
-                let Some(note) = self.notes.last_mut() else { return };
+                let Some(detail) = self.details.last_mut() else { return };
                 match kind {
-                    Kind::ModelRoute | Kind::ModelRequest => note.model = entry.model_name().or(note.model.take()),
+                    Kind::ModelRoute | Kind::ModelRequest => detail.model = entry.model_name().or(detail.model.take()),
                     Kind::Text | Kind::Result => {
-                        note.may_ask |= entry
+                        detail.may_ask |= entry
                             .text
                             .is_some_and(|raw| memchr::memmem::find(raw.get().as_bytes(), b"interaction").is_some());
                     }
@@ -298,10 +298,10 @@ impl Reader {
             }
             Role::HandsOver => {
                 self.events.push_extra(number, entry, record_bytes);
-                if let Some(note) = self.notes.last_mut()
-                    && note.model.is_none()
+                if let Some(detail) = self.details.last_mut()
+                    && detail.model.is_none()
                 {
-                    note.model = Entry::candidate(entry.from).model.to_owned_option();
+                    detail.model = Entry::candidate(entry.from).model.to_owned_option();
                 }
                 self.candidate_model = Entry::candidate(entry.to).model.to_owned_option();
             }
@@ -323,15 +323,15 @@ impl Reader {
             _ => Some("further pass"),
         };
         self.events.start_turn();
-        let mut note = Note {
+        let mut detail = TurnDetails {
             at: entry.time(),
             origin,
             model: self.candidate_model.clone(),
             first_event: self.events.list.len(),
-            ..Note::default()
+            ..TurnDetails::default()
         };
-        note.prompted(entry);
-        self.notes.push(note);
+        detail.prompted(entry);
+        self.details.push(detail);
     }
 
     /// Counts and shows a record that is no entry.
@@ -345,7 +345,7 @@ impl Reader {
     }
 
     pub fn problem(&mut self, span: Span, kind: ProblemKind, message: String) {
-        let locator = match (self.shelf.key(self.number()), self.shelf.framing()) {
+        let locator = match (self.entries.key(self.number()), self.entries.framing()) {
             (Some(key), _) => Locator::Key(key.to_owned()),
             (None, Some(Framing::Lines)) => Locator::Line(span.line.into()),
             (None, _) => Locator::Index(self.index().into()),
@@ -358,7 +358,9 @@ impl Reader {
         if self.passed > 0 {
             return;
         }
-        let Some((file, Framing::Array { start })) = self.shelf.files.first().zip(self.shelf.framing()) else { return };
+        let Some((file, Framing::Array { start })) = self.entries.files.first().zip(self.entries.framing()) else {
+            return;
+        };
         let end = self.records.last().map_or(start + 1, Record::end);
         let mut tail = [0; 64];
         let read = file.fill(end, &mut tail).unwrap_or(0);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::fields::text;
 use super::kind::Kind;
-use super::values::text;
 use crate::formats::detect::{Sample, Shape};
 use crate::model::summarise;
 

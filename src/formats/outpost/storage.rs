@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::conversation::{self, Name, newest_manifest};
-use super::keys::{area, children, locate, objects_above, objects_of};
+use super::document_session::DocumentSession;
+use super::fields::{text, time};
 use super::object::{self, Stored};
-use super::paper;
-use super::values::{text, time};
+use super::objects::{Objects, area};
 use super::{chain, checkpoint, joined, run, transcript};
 use crate::formats::source::Part;
 use crate::formats::{Listed, Observer, OpenError, Recording, SessionRef};
@@ -23,18 +23,18 @@ const MAX_NAMESPACES: usize = 6;
 /// Documents up to this size are read for a list; of larger ones the header has to do.
 const MAX_LISTED_BYTES: u64 = 256 * 1024;
 /// So much of a conversation is read for its title.
-const MAX_TITLE_BYTES: u64 = 64 * 1024;
+const MAX_TITLE_BYTES: u32 = 64 * 1024;
 
 /// The sessions that are stored below a folder. Headers and indexes are read, and documents where they are small.
 pub fn list(part: &Part, observer: &dyn Observer) -> Result<Vec<Listed>, OpenError> {
-    let Some(objects) = objects_of(&part.path) else { return Err(missing("objects", &part.path)) };
+    let Some(objects) = Objects::of(&part.path) else { return Err(missing("objects", &part.path)) };
     let lister = Lister { objects: &objects, part };
     let mut listed = Vec::new();
-    for log in children(&objects, "logs", MAX_LISTED).folders {
+    for log in objects.children("logs", MAX_LISTED).folders {
         observer.watch().step(0, 0)?;
         listed.extend(lister.log(&log));
     }
-    for name in children(&objects, "checkpoints", MAX_LISTED).objects {
+    for name in objects.children("checkpoints", MAX_LISTED).objects {
         observer.watch().step(0, 0)?;
         listed.extend(lister.checkpoint(&format!("checkpoints/{name}")));
     }
@@ -42,7 +42,7 @@ pub fn list(part: &Part, observer: &dyn Observer) -> Result<Vec<Listed>, OpenErr
         observer.watch().step(0, 0)?;
         listed.extend(lister.conversation(&key));
     }
-    for id in children(&objects, "runs", MAX_LISTED).folders {
+    for id in objects.children("runs", MAX_LISTED).folders {
         observer.watch().step(0, 0)?;
         listed.extend(lister.run(&id));
     }
@@ -57,7 +57,7 @@ pub fn folders_beside(root: &Path) -> Vec<PathBuf> {
 
 /// Opens the session with this key.
 pub fn open(part: &Part, key: &str, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
-    let objects = objects_of(&part.path).ok_or_else(|| missing(key, &part.path))?;
+    let objects = Objects::of(&part.path).ok_or_else(|| missing(key, &part.path))?;
     open_key(&objects, key, &part.path, observer)
 }
 
@@ -66,7 +66,7 @@ pub fn open_object(path: &Path, observer: &dyn Observer) -> Result<Arc<dyn Recor
     let key = object::look(path)?.key;
     // A file that was named by a path of a few segments has the rest of the path above it.
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if let Some(objects) = objects_above(&whole, &key) {
+    if let Some(objects) = Objects::above(&whole, &key) {
         match open_key(&objects, &key, path, observer) {
             Err(OpenError::NoSession { .. }) => {}
             opened => return opened,
@@ -85,7 +85,7 @@ pub fn open_object(path: &Path, observer: &dyn Observer) -> Result<Arc<dyn Recor
 }
 
 fn open_key(
-    objects: &Path,
+    objects: &Objects,
     key: &str,
     opened: &Path,
     observer: &dyn Observer,
@@ -93,12 +93,11 @@ fn open_key(
     let second = key.split('/').nth(1).unwrap_or_default();
     match area(key) {
         "logs" => {
-            // The storage's root is the folder that its objects are in.
-            let recording = chain::open(objects.parent().unwrap_or(objects), second, observer)?;
+            let recording = chain::open(objects, second, observer)?;
             Ok(joined::with_checkpoints(recording, |execution| checkpoints_of(objects, execution, opened)))
         }
         "checkpoints" => {
-            let path = locate(objects, key).ok_or_else(|| missing(key, opened))?;
+            let path = objects.find(key).ok_or_else(|| missing(key, opened))?;
             Ok(Arc::new(checkpoint::open_stored(&path, opened)?))
         }
         "conversations" => Ok(Arc::new(conversation::open(objects, key, opened, observer)?)),
@@ -112,10 +111,10 @@ fn missing(key: &str, path: &Path) -> OpenError {
 }
 
 /// The checkpoints of a workflow's execution.
-fn checkpoints_of(objects: &Path, execution: &str, opened: &Path) -> Vec<super::told::Told> {
+fn checkpoints_of(objects: &Objects, execution: &str, opened: &Path) -> Vec<DocumentSession> {
     const MAX_JOINED: usize = 16;
-    let names = children(objects, "checkpoints", MAX_LISTED).objects.into_iter();
-    let paths = names.filter_map(|name| locate(objects, &format!("checkpoints/{name}")));
+    let names = objects.children("checkpoints", MAX_LISTED).objects.into_iter();
+    let paths = names.filter_map(|name| objects.find(&format!("checkpoints/{name}")));
     let is_its_own = |path: &PathBuf| object::look(path).is_ok_and(|object| execution_of(&object) == execution);
     let found = paths.filter(is_its_own).take(MAX_JOINED);
     found.filter_map(|path| checkpoint::open_stored(&path, opened).ok()).collect()
@@ -123,18 +122,17 @@ fn checkpoints_of(objects: &Path, execution: &str, opened: &Path) -> Vec<super::
 
 /// The execution that a stored checkpoint belongs to, by its first bytes.
 fn execution_of(object: &Stored) -> String {
-    let len = (object.body.len as u64).min(4096);
-    let head = object.file.read_at(object.body.offset, usize::try_from(len).unwrap_or(0)).unwrap_or_default();
+    let head = object.start(4096).unwrap_or_default();
     let value = crate::formats::prefix::first_value(&head).value.unwrap_or_default();
     text(checkpoint::content(&value), "executionId").to_owned()
 }
 
 /// The keys of all conversations.
-fn conversations(objects: &Path) -> Vec<String> {
+fn conversations(objects: &Objects) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![("conversations".to_owned(), 0)];
     while let Some((key, depth)) = open.pop() {
-        let below = children(objects, &key, MAX_LISTED);
+        let below = objects.children(&key, MAX_LISTED);
         if below.folders.iter().any(|name| name == "snapshots") || below.objects.iter().any(|name| name == "index") {
             found.push(key);
         } else if depth < MAX_NAMESPACES {
@@ -149,7 +147,7 @@ fn conversations(objects: &Path) -> Vec<String> {
 }
 
 struct Lister<'a> {
-    objects: &'a Path,
+    objects: &'a Objects,
     part: &'a Part,
 }
 
@@ -161,10 +159,10 @@ impl Lister<'_> {
 
     fn log(&self, log: &str) -> Option<Listed> {
         let key = format!("logs/{log}");
-        if children(self.objects, &key, 1).objects.is_empty() {
+        if self.objects.children(&key, 1).objects.is_empty() {
             return None;
         }
-        let summary = chain::summary(self.objects.parent()?, log);
+        let summary = chain::summary(self.objects, log);
         Some(Listed {
             id: Some(summary.id),
             title: summary.title,
@@ -177,7 +175,7 @@ impl Lister<'_> {
     }
 
     fn checkpoint(&self, key: &str) -> Option<Listed> {
-        let object = object::look(&locate(self.objects, key)?).ok()?;
+        let object = self.objects.look(key)?;
         let document = small_document(&object);
         let checkpoint = document.as_ref().map(checkpoint::content);
         let id = checkpoint.map(|checkpoint| text(checkpoint, "executionId").to_owned()).filter(|id| !id.is_empty());
@@ -203,22 +201,19 @@ impl Lister<'_> {
                 ..listed
             });
         }
-        let manifest = object::look(&locate(self.objects, &newest_manifest(self.objects, key)?)?).ok()?;
+        let manifest = self.objects.look(&newest_manifest(self.objects, key)?)?;
         let first = manifest
             .key
             .strip_suffix("manifest")
-            .and_then(|snapshot| object::look(&locate(self.objects, &format!("{snapshot}files/0/0"))?).ok());
-        let head = first.and_then(|object| {
-            let len = (object.body.len as u64).min(MAX_TITLE_BYTES);
-            object.file.read_at(object.body.offset, usize::try_from(len).unwrap_or(0)).ok()
-        });
+            .and_then(|snapshot| self.objects.look(&format!("{snapshot}files/0/0")));
+        let head = first.and_then(|object| object.start(MAX_TITLE_BYTES).ok());
         let (title, model) = transcript::glance(&head.unwrap_or_default());
         Some(Listed { title, model, ended_at: manifest.modified_at, bytes: manifest.size, ..listed })
     }
 
     fn run(&self, id: &str) -> Option<Listed> {
         let key = format!("runs/{id}");
-        let object = object::look(&locate(self.objects, &format!("{key}/index"))?).ok();
+        let object = self.objects.look(&format!("{key}/index"));
         let snapshot = object.as_ref().and_then(small_document).unwrap_or_default();
         Some(Listed {
             id: Some(id.to_owned()),
@@ -237,5 +232,5 @@ fn small_document(object: &Stored) -> Option<Value> {
     if u64::from(object.body.len) > MAX_LISTED_BYTES {
         return None;
     }
-    serde_json::from_slice(&paper::body(object).ok()?).ok()
+    serde_json::from_slice(&object.bytes().ok()?).ok()
 }

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use crate::formats::testing::{replayed, replayed_all};
 use crate::formats::{self, Patient, Recording};
 use crate::model::{Event, Step};
 use crate::store::{Watch, write_new};
@@ -48,16 +49,7 @@ impl Opened {
     }
 
     fn lines(&self) -> Vec<Value> {
-        let mut lines = Vec::new();
-        for step in &self.recording.session().steps {
-            self.recording
-                .replay(step.number, &mut |line| {
-                    lines.push(line);
-                    Ok(())
-                })
-                .unwrap();
-        }
-        lines
+        replayed_all(self.recording.as_ref())
     }
 
     /// Writes a fork beside the journal and opens that.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::build::{SESSION, Script, ask, tool_use};
 use super::damage::rich;
 use super::{open_bytes, open_path};
+use crate::formats::testing::replayed;
 use crate::formats::{Cut, FileAction, FileActionKind, Recording, Refusal};
 use crate::model::StepKind;
 use crate::store::{ReadError, Rewrite, Watch, write_new};
@@ -272,19 +273,6 @@ fn records_that_only_order_links_stay_linked() {
     super::actions::check_forks(&*recording, "implied");
 }
 
-fn replayed(recording: &dyn Recording, from: u32, to: u32) -> Vec<Value> {
-    let mut lines = Vec::new();
-    for step in from..=to {
-        recording
-            .replay(step, &mut |line| {
-                lines.push(line);
-                Ok(())
-            })
-            .unwrap();
-    }
-    lines
-}
-
 #[test]
 fn a_replay_gives_records_without_their_envelope() {
     let mut script = Script::new();
@@ -302,7 +290,7 @@ fn a_replay_gives_records_without_their_envelope() {
     let failed = json!({"isApiErrorMessage": true, "apiErrorStatus": 529, "message": {"model": "<synthetic>", "content": [{"type": "text", "text": "Overloaded"}]}});
     script.prompt("u2", "Two").chain("e1", "assistant", failed);
     let (_folder, recording) = open_bytes(&script.bytes());
-    let lines = replayed(&*recording, 1, 2);
+    let lines = replayed(&*recording, 1..=2);
     assert_eq!(lines.len(), 8);
     let result = json!({"turn": 1, "event": {
         "type": "user",
@@ -316,8 +304,8 @@ fn a_replay_gives_records_without_their_envelope() {
     assert_eq!(lines[5], end);
     assert_eq!(lines[6]["event"]["isApiErrorMessage"], true);
     assert_eq!(lines[7], json!({"turn": 2, "failure": {"code": "529", "message": "Overloaded"}}));
-    assert_eq!(replayed(&*recording, 2, 2), lines[6..]);
-    assert_eq!(replayed(&*recording, 3, 3), [json!(null); 0]);
+    assert_eq!(replayed(&*recording, 2..=2), lines[6..]);
+    assert_eq!(replayed(&*recording, 3..=3), [json!(null); 0]);
 }
 
 #[test]

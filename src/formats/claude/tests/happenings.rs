@@ -5,6 +5,7 @@ use serde_json::json;
 use super::build::{SESSION, Script, tool_use};
 use super::shapes::session;
 use super::{open_bytes, open_path};
+use crate::formats::testing::replayed;
 use crate::model::{
     Asked, Decision, Event, EventKind, Fact, Outcome, ProblemKind, Session, SubagentStatus, TitleSource, ToolState,
 };
@@ -168,13 +169,7 @@ fn a_prompt_without_an_answer_is_not_done() {
     );
     let notice = &session.events_of(&session.steps[2])[0];
     assert_eq!(recording.body(notice).unwrap().text, "No response requested.");
-    let mut last = None;
-    recording
-        .replay(2, &mut |line| {
-            last = Some(line);
-            Ok(())
-        })
-        .unwrap();
+    let last = replayed(&*recording, [2]).pop();
     assert_eq!(last, Some(json!({"turn": 2, "failure": {"code": "529", "message": "overloaded"}})));
     super::actions::check_forks(&*recording, "no answer");
     super::actions::check_reverts(&*recording, "no answer");

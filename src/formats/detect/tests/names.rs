@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::formats::testing;
 
 #[test]
 fn other_agents_files_are_named() {
@@ -183,13 +184,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// The sample files that lie beside the program's folder on machines that have them.
 pub(in crate::formats) fn samples() -> Vec<PathBuf> {
-    let mut near =
-        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1).take(2).map(|folder| folder.join("shared/samples"));
-    let Some(folder) = near.find(|folder| folder.is_dir()) else {
-        println!("left out: there are no sample files on this machine");
-        return Vec::new();
-    };
-    files(&folder)
+    testing::samples("").map(|folder| files(&folder)).unwrap_or_default()
 }
 
 /// What a sample must be taken for, by its path; `None` for files that are no samples.

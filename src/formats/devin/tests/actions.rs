@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::build::{Made, answer, asks, call, chose, prompt, question, result, system};
 use crate::formats::acp::Said;
 use crate::formats::devin::joined::join;
+use crate::formats::testing::replayed;
 use crate::formats::{Cut, Effect, FileActionKind, Fork, Recording, Refusal, Revert};
 use crate::model::{Asked, Capability, Decision, Evidence, Fact, Place, Timestamp};
 use crate::store::{Piece, Watch};
@@ -238,13 +239,7 @@ fn replay_gives_the_messages_of_a_turn_without_what_is_private() {
         prompt("more"),
     ]);
     let recording = made.open();
-    let mut lines = Vec::new();
-    recording
-        .replay(1, &mut |line| {
-            lines.push(line);
-            Ok(())
-        })
-        .unwrap();
+    let lines = replayed(recording.as_ref(), [1]);
     assert_eq!(lines.len(), 4);
     assert_eq!(
         lines[1],

@@ -1,22 +1,16 @@
 //! The sample sessions beside the repository, compared with what is expected of them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use super::build::{opened, stored};
 use crate::formats::devin::scene::INTERRUPTED;
-use crate::formats::{Patient, sessions_of};
+use crate::formats::{Patient, sessions_of, testing};
 use crate::model::{Decision, EventKind, Fact, Session, ToolState};
 
-/// The folder of the samples; `None`, with a word about it, where there is none.
 fn samples() -> Option<PathBuf> {
-    let near = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1).take(2);
-    let found = near.map(|folder| folder.join("shared/samples/devin")).find(|folder| folder.is_dir());
-    if found.is_none() {
-        println!("left out: there are no sample files on this machine");
-    }
-    found
+    testing::samples("devin")
 }
 
 #[test]

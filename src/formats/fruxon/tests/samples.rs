@@ -1,19 +1,14 @@
 //! The sample files that lie beside the program's folder on machines that have them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::formats::{Effect, Patient, SessionRef, open_session, sessions_of};
+use crate::formats::{Effect, Patient, SessionRef, open_session, sessions_of, testing};
 use crate::store::Watch;
 
 fn folder() -> Option<PathBuf> {
-    let near = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1).take(3);
-    let found = near.map(|folder| folder.join("shared/samples/fruxon")).find(|folder| folder.is_dir());
-    if found.is_none() {
-        println!("left out: there are no sample files on this machine");
-    }
-    found
+    testing::samples("fruxon")
 }
 
 #[test]

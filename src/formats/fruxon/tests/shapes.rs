@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::story::{self, at};
 use super::{alone, event, facts, summaries};
+use crate::formats::testing::replayed;
 use crate::model::{EventKind, Fact, FormatName, Outcome};
 
 fn steps_trace() -> Value {
@@ -212,21 +213,10 @@ fn a_draft_run_is_a_step() {
     let said = session.events.iter().find(|event| event.kind == EventKind::Text).unwrap();
     assert_eq!(recording.body(said).unwrap().text, "It is here.");
     assert_eq!(session.steps[1].outcome, Outcome::Failed);
-    let mut lines = Vec::new();
-    recording
-        .replay(1, &mut |line| {
-            lines.push(line);
-            Ok(())
-        })
-        .unwrap();
+    let lines = replayed(recording.as_ref(), [1]);
     assert_eq!(lines.last().unwrap()["text"], "It is here.");
     assert_eq!(lines.last().unwrap()["interrupted"], false);
-    recording
-        .replay(2, &mut |line| {
-            lines.push(line);
-            Ok(())
-        })
-        .unwrap();
+    let lines = replayed(recording.as_ref(), [2]);
     assert_eq!(lines.last().unwrap()["failure"]["code"], "PROVIDER");
 }
 

@@ -11,9 +11,10 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::object::{self, Object, Objects};
+use super::entries::{Entries, EntryObjects, Form, Layout};
+use super::object::{self, Object};
+use super::objects::Objects;
 use super::read::{Partials, Reader};
-use super::shelf::{Form, Keeping, Shelf, Shelved};
 use crate::formats::{Observer, OpenError, Recording, json};
 use crate::model::{FormatName, Locator, Problem, ProblemKind, Timestamp};
 use crate::store::{ReadError, SourceFile};
@@ -43,17 +44,16 @@ pub struct Summary {
     pub segments: usize,
 }
 
-/// Opens the journal whose objects are in `objects/logs/<log>` below `root`.
-pub fn open(root: &Path, log: &str, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
-    let objects = Objects::below(root);
+/// Opens the journal whose objects are below the key `logs/<log>`.
+pub fn open(objects: &Objects, log: &str, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
     let folder = format!("logs/{log}");
-    let FoundIndex { file, index, problems: mut notices } = read_index(&objects, &format!("{folder}/index"))?;
-    let mut chain = walk::walk(&objects, &folder, index.as_ref(), observer)?;
+    let FoundIndex { file, index, problems: mut notices } = read_index(objects, &format!("{folder}/index"))?;
+    let mut chain = walk::walk(objects, &folder, index.as_ref(), observer)?;
     notices.append(&mut chain.notices);
     let newest = chain.links.last().and_then(|(key, _)| objects.open(key).ok());
-    let files: Vec<_> = file.into_iter().chain(newest).map(Arc::new).collect();
+    let files: Vec<_> = file.into_iter().chain(newest.map(Arc::new)).collect();
     if files.is_empty() {
-        let path = root.join("objects").join(&folder);
+        let path = objects.folder(&folder).unwrap_or_else(|_| objects.root().to_owned());
         return Err(OpenError::Empty { reason: "there is no journal of that name".to_owned(), path });
     }
     notices.extend(limits(&folder, &chain));
@@ -62,9 +62,9 @@ pub fn open(root: &Path, log: &str, observer: &dyn Observer) -> Result<Arc<dyn R
         warnings.push("Segments of the journal are missing: the new file holds those that are there".to_owned());
     }
     let (keys, segments): (Vec<_>, Vec<_>) = chain.links.into_iter().unzip();
-    let keeping = Keeping::Objects(Arc::new(Shelved { objects, keys }));
-    let shelf = Shelf { files, form: Form::Flat, keeping, warnings };
-    let mut reader = Reader::new(shelf, root.to_owned(), FormatName::OutpostStorage);
+    let layout = Layout::Objects(Arc::new(EntryObjects { objects: objects.clone(), keys }));
+    let entries = Entries { files, form: Form::Flat, layout, warnings };
+    let mut reader = Reader::new(entries, objects.root().to_owned(), FormatName::OutpostStorage);
     read_segments(&mut reader, &segments, observer)?;
     for notice in notices {
         reader.report.notice(notice);
@@ -76,7 +76,7 @@ pub fn open(root: &Path, log: &str, observer: &dyn Observer) -> Result<Arc<dyn R
 /// An index as it was found.
 struct FoundIndex {
     /// `None` where there is none.
-    file: Option<SourceFile>,
+    file: Option<Arc<SourceFile>>,
     /// `None` where it cannot be read either.
     index: Option<Index>,
     problems: Vec<Problem>,
@@ -129,16 +129,16 @@ fn limits(folder: &str, chain: &Chain) -> Vec<Problem> {
 }
 
 fn read_segments(reader: &mut Reader, segments: &[Segment], observer: &dyn Observer) -> Result<(), OpenError> {
-    let Keeping::Objects(shelved) = reader.shelf.keeping.clone() else { return Ok(()) };
+    let Layout::Objects(stored) = reader.entries.layout.clone() else { return Ok(()) };
     let mut partials = Partials::default();
     let mut bytes = 0;
     let total = segments.len() as u64;
-    for ((done, key), segment) in (0..).zip(&shelved.keys).zip(segments) {
+    for ((done, key), segment) in (0..).zip(&stored.keys).zip(segments) {
         observer.watch().step(total + done, 2 * total)?;
         let text = match (&segment.entry, &segment.unreadable) {
             (Some(entry), _) => Ok(Cow::Borrowed(entry.as_slice())),
             (None, Some(_)) => Ok(Cow::default()),
-            (None, None) => read_entry(&shelved.objects, key, segment).map(Cow::Owned),
+            (None, None) => read_entry(&stored.objects, key, segment).map(Cow::Owned),
         };
         take(reader, segment, text);
         bytes += segment.bytes;
@@ -173,13 +173,13 @@ pub fn alone(path: &Path) -> Result<Arc<dyn Recording>, OpenError> {
     let object = object::read(SourceFile::open(path)?, None)?;
     let segment = Segment::read(&object);
     let index = segment::index(&object.body);
-    let shelf = Shelf {
-        files: vec![Arc::new(object.file)],
+    let entries = Entries {
+        files: vec![object.file],
         form: Form::Flat,
-        keeping: Keeping::Loose,
+        layout: Layout::Loose,
         warnings: vec![NEVER_REWRITTEN.to_owned()],
     };
-    let mut reader = Reader::new(shelf, path.to_owned(), FormatName::OutpostStorage);
+    let mut reader = Reader::new(entries, path.to_owned(), FormatName::OutpostStorage);
     if index.is_none() {
         take(&mut reader, &segment, Ok(segment.entry.as_deref().unwrap_or_default().into()));
     }

@@ -1,13 +1,12 @@
 //! What a list says of a journal in objects: by its index and a few segments, however long it is.
 
-use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use serde::Deserialize;
 
 use super::super::entry::Entry;
 use super::super::kind::Kind;
-use super::super::object::Objects;
+use super::super::objects::Objects;
 use super::Summary;
 use super::segment::{Segment, index};
 use crate::formats::json;
@@ -17,15 +16,14 @@ use crate::model::summarise;
 const FROM_HEAD: usize = 128;
 const FROM_START: usize = 16;
 
-/// Looks at the journal whose objects are in `objects/logs/<log>` below `root`.
-pub fn summary(root: &Path, log: &str) -> Summary {
-    let objects = Objects::below(root);
+/// Looks at the journal whose objects are below the key `logs/<log>`.
+pub fn summary(objects: &Objects, log: &str) -> Summary {
     let folder = format!("logs/{log}");
     let index_key = format!("{folder}/index");
     let mut keys = objects.keys_in(&folder);
     keys.retain(|key| *key != index_key);
     let index = objects.read(&index_key).ok().and_then(|object| index(&object.body));
-    let files: Vec<(i64, &String, u64)> = keys.iter().filter_map(|key| stat(&objects, key)).collect();
+    let files: Vec<(i64, &String, u64)> = keys.iter().filter_map(|key| stat(objects, key)).collect();
     let mut summary = Summary {
         id: log.to_owned(),
         status: if index.as_ref().is_some_and(|index| index.closed) { "closed" } else { "running or crashed" }
@@ -34,7 +32,7 @@ pub fn summary(root: &Path, log: &str) -> Summary {
         segments: keys.len(),
         ..Summary::default()
     };
-    let mut glance = Glance { objects: &objects, summary: &mut summary, is_first: true };
+    let mut glance = Glance { objects, summary: &mut summary, is_first: true };
     let is_closed = index.as_ref().is_some_and(|index| index.closed);
     let head = index.and_then(|index| index.head).map(|head| head.key);
     // Without an index, the file that was written last.

@@ -2,8 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::keys::is_key;
-use super::super::object::Objects;
+use super::super::objects::{Objects, is_key};
 use super::segment::{Index, Reference, Segment};
 use crate::formats::{Observer, OpenError};
 use crate::model::{Locator, Problem, ProblemKind};

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::facts::{Happening, Source};
+use super::document_session::{DocumentSession, Heading};
+use super::fields::{dollars, text, time, usage};
+use super::happenings::{Happening, Source};
 use super::labels::shorten;
-use super::paper::{self, Paper, notice};
-use super::told::{Heading, Told};
-use super::values::{dollars, text, time, usage};
+use super::stored_document::{self, StoredDocument, notice};
 use crate::formats::OpenError;
 use crate::model::{EventKind, FormatName, Locator, Problem, ProblemKind, Report, Timestamp, summarise};
 use task::Task;
@@ -29,13 +29,13 @@ const STATUSES: [&str; 9] =
     ["waiting", "active", "done", "failed", "skipped", "cancelled", "paused", "rejected", "waiting-input"];
 
 /// Opens a bare checkpoint file.
-pub fn open(path: &Path) -> Result<Told, OpenError> {
-    Ok(read(paper::bare(path)?, path))
+pub fn open(path: &Path) -> Result<DocumentSession, OpenError> {
+    Ok(read(stored_document::bare(path)?, path))
 }
 
 /// Opens a checkpoint that is an object; `opened` is what the user named.
-pub fn open_stored(path: &Path, opened: &Path) -> Result<Told, OpenError> {
-    Ok(read(paper::stored(path)?, opened))
+pub fn open_stored(path: &Path, opened: &Path) -> Result<DocumentSession, OpenError> {
+    Ok(read(stored_document::in_object(path)?, opened))
 }
 
 /// The checkpoint in a document: bare, or in the envelope that says which process holds it.
@@ -63,15 +63,15 @@ fn records(checkpoint: &Value) -> &[Value] {
     checkpoint.get("records").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-fn read(paper: Paper, opened: &Path) -> Told {
-    let mut report = paper.report;
-    if paper.file.len() > MAX_BYTES {
+fn read(document: StoredDocument, opened: &Path) -> DocumentSession {
+    let mut report = document.report;
+    if document.file.len() > MAX_BYTES {
         let message = "Outpost would refuse it: it is larger than 16 MiB";
         report.notice(notice("document", ProblemKind::Refused, message));
     }
-    check_owner(&paper.value, &mut report);
-    let checkpoint = content(&paper.value);
-    let path: Arc<Path> = paper.file.path().into();
+    check_owner(&document.value, &mut report);
+    let checkpoint = content(&document.value);
+    let path: Arc<Path> = document.file.path().into();
     let mut happenings = Vec::new();
     if checkpoint.get("records").is_none_or(|records| !records.is_array()) {
         report.notice(notice("records", ProblemKind::Structure, "the checkpoint has no list of records"));
@@ -90,7 +90,7 @@ fn read(paper: Paper, opened: &Path) -> Told {
     }
     check_values(checkpoint, &mut report);
     let id = match text(checkpoint, "executionId") {
-        "" => paper.file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        "" => document.file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         id => shorten(id),
     };
     let has_steps = happenings.iter().any(|happening| happening.step.is_some());
@@ -109,7 +109,7 @@ fn read(paper: Paper, opened: &Path) -> Told {
         report,
         refusal: REFUSAL,
     };
-    Told::new(heading, vec![paper.file], happenings)
+    DocumentSession::new(heading, vec![document.file], happenings)
 }
 
 fn tasks_title(checkpoint: &Value) -> String {

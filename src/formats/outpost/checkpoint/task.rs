@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::formats::outpost::facts::{Asking, Happening, Replayed, Source};
+use crate::formats::outpost::fields::{short, spoken, text, time, words};
+use crate::formats::outpost::happenings::{Asking, Happening, Replayed, Source};
 use crate::formats::outpost::labels::shorten;
-use crate::formats::outpost::values::{short, spoken, text, time, words};
 use crate::model::{Asked, Decision, EventKind, Fact, NodeId, QuestionState, StepKind, Timestamp};
 
 /// A record of a task, and what the task gave back.

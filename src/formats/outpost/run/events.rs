@@ -10,11 +10,11 @@ use super::snapshot::Snapshot;
 use super::{MAX_EVENT_BYTES, numbers, value_of};
 use crate::formats::outpost::entry::Entry;
 use crate::formats::outpost::events::Events;
-use crate::formats::outpost::facts::{Asking, Happening, Item, Ready, Replayed, Source};
-use crate::formats::outpost::keys::locate;
+use crate::formats::outpost::fields::text;
+use crate::formats::outpost::happenings::{Asking, Happening, Item, Ready, Replayed, Source};
 use crate::formats::outpost::kind::Kind;
-use crate::formats::outpost::paper::notice;
-use crate::formats::outpost::values::text;
+use crate::formats::outpost::objects::Objects;
+use crate::formats::outpost::stored_document::notice;
 use crate::formats::{Observer, OpenError};
 use crate::model::{
     Event, EventKind, Fact, Locator, Marker, NodeId, Problem, ProblemKind, QuestionState, Report, StepKind,
@@ -30,13 +30,13 @@ pub struct Stored {
 }
 
 /// Reads the events of a run, as many as Outpost's own readers would.
-pub fn stored(objects: &Path, id: &str, observer: &dyn Observer) -> Result<Vec<Stored>, OpenError> {
+pub fn stored(objects: &Objects, id: &str, observer: &dyn Observer) -> Result<Vec<Stored>, OpenError> {
     let numbers = numbers(objects, id);
     let mut events = Vec::with_capacity(numbers.len());
     let mut bytes = 0;
     for (index, number) in numbers.iter().enumerate() {
         observer.watch().step(index as u64, numbers.len() as u64)?;
-        let Some(path) = locate(objects, &format!("runs/{id}/events/{number}")) else { continue };
+        let Some(path) = objects.find(&format!("runs/{id}/events/{number}")) else { continue };
         bytes += std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
         if bytes > MAX_EVENT_BYTES {
             break;
@@ -47,7 +47,7 @@ pub fn stored(objects: &Path, id: &str, observer: &dyn Observer) -> Result<Vec<S
 }
 
 /// The events in their order, then what only the snapshot says.
-pub fn told(stored: &[Stored], snapshot: &Snapshot<'_>, report: &mut Report) -> Vec<Ready> {
+pub fn in_order(stored: &[Stored], snapshot: &Snapshot<'_>, report: &mut Report) -> Vec<Ready> {
     let mut reader = Reader { decided: decided(stored), ..Reader::default() };
     let mut expected = 1;
     for (index, stored) in stored.iter().enumerate() {

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::facts::Source;
-use super::keys::{children, locate};
+use super::document_session::{DocumentSession, Heading};
+use super::fields::{dollars, text, time, usage};
+use super::happenings::Source;
 use super::object;
-use super::paper::{self, Paper, notice};
-use super::told::{Heading, Told};
-use super::values::{dollars, text, time, usage};
+use super::objects::Objects;
+use super::stored_document::{self, StoredDocument, notice};
 use crate::formats::{Observer, OpenError};
 use crate::model::{FormatName, Locator, ProblemKind, Timestamp, summarise};
 use crate::store::{SourceFile, now};
@@ -30,44 +30,49 @@ const MAX_EVENTS: usize = 100_000;
 const MAX_EVENT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Opens a bare snapshot or a report.
-pub fn open(path: &Path) -> Result<Told, OpenError> {
-    let paper = paper::bare(path)?;
-    if paper.value.get("heartbeatAt").is_none() && paper.value.get("failedTools").is_some() {
-        return Ok(report::told(paper));
+pub fn open(path: &Path) -> Result<DocumentSession, OpenError> {
+    let document = stored_document::bare(path)?;
+    if document.value.get("heartbeatAt").is_none() && document.value.get("failedTools").is_some() {
+        return Ok(report::session(document));
     }
-    Ok(told(paper, Vec::new(), path, None))
+    Ok(session(document, Vec::new(), path, None))
 }
 
 /// Opens a stored run with its events; `opened` is what the user named.
-pub fn open_stored(objects: &Path, id: &str, opened: &Path, observer: &dyn Observer) -> Result<Told, OpenError> {
-    let index = locate(objects, &format!("runs/{id}/index"));
+pub fn open_stored(
+    objects: &Objects,
+    id: &str,
+    opened: &Path,
+    observer: &dyn Observer,
+) -> Result<DocumentSession, OpenError> {
+    let index = objects.find(&format!("runs/{id}/index"));
     let events = events::stored(objects, id, observer)?;
-    let paper = match index {
-        Some(path) => paper::stored(&path)?,
+    let document = match index {
+        Some(path) => stored_document::in_object(&path)?,
         None => match events.first() {
             Some(first) => without_index(&first.path)?,
             None => return Err(OpenError::NoSession { wanted: format!("runs/{id}"), path: opened.to_owned() }),
         },
     };
-    Ok(told(paper, events, opened, Some(id)))
+    Ok(session(document, events, opened, Some(id)))
 }
 
 /// Opens a snapshot that lies alone, without the rest of its storage.
-pub fn open_alone(path: &Path) -> Result<Told, OpenError> {
-    let paper = paper::stored(path)?;
-    if paper.value.get("event").is_some() {
+pub fn open_alone(path: &Path) -> Result<DocumentSession, OpenError> {
+    let document = stored_document::in_object(path)?;
+    if document.value.get("event").is_some() {
         let mut source = without_index(path)?;
         source.report.notice(notice("event", ProblemKind::Structure, "one event of a run, without the others"));
-        let event = events::Stored { number: 1, path: path.into(), value: Some(paper.value) };
-        return Ok(told(source, vec![event], path, None));
+        let event = events::Stored { number: 1, path: path.into(), value: Some(document.value) };
+        return Ok(session(source, vec![event], path, None));
     }
-    Ok(told(paper, Vec::new(), path, None))
+    Ok(session(document, Vec::new(), path, None))
 }
 
-fn without_index(path: &Path) -> Result<Paper, OpenError> {
+fn without_index(path: &Path) -> Result<StoredDocument, OpenError> {
     let mut report = crate::model::Report::default();
     report.notice(notice("index", ProblemKind::Structure, "the run's index is not there: only its events are"));
-    Ok(Paper { file: Arc::new(SourceFile::open(path)?), value: Value::Null, report })
+    Ok(StoredDocument { file: Arc::new(SourceFile::open(path)?), value: Value::Null, report })
 }
 
 /// How a run stands now. Outpost writes `running` and lets it lapse: after `expiresAt` nobody runs it any more.
@@ -87,9 +92,9 @@ pub fn title(snapshot: &Value) -> String {
     summarise(&format!("{} {name}", text(snapshot, "kind")))
 }
 
-fn told(paper: Paper, stored: Vec<events::Stored>, opened: &Path, id: Option<&str>) -> Told {
-    let snapshot = &paper.value;
-    let mut report = paper.report;
+fn session(document: StoredDocument, stored: Vec<events::Stored>, opened: &Path, id: Option<&str>) -> DocumentSession {
+    let snapshot = &document.value;
+    let mut report = document.report;
     if snapshot.is_object() {
         report.records.count_read();
     }
@@ -97,13 +102,13 @@ fn told(paper: Paper, stored: Vec<events::Stored>, opened: &Path, id: Option<&st
         let message = "observations were lost while the run was written: not all that happened is here";
         report.notice(notice("complete", ProblemKind::Structure, message));
     }
-    let path: Arc<Path> = paper.file.path().into();
+    let path: Arc<Path> = document.file.path().into();
     let source = Source { path, locator: Locator::Key("snapshot".to_owned()), record: Arc::new(snapshot.clone()) };
     let mut usage = usage(snapshot, "usage");
     usage.cost = dollars(snapshot.get("accounting").and_then(|accounting| accounting.get("cost")));
     let id = match (text(snapshot, "id"), id) {
         ("", Some(id)) => id.to_owned(),
-        ("", None) => paper.file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        ("", None) => document.file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         (own, _) => super::labels::shorten(own),
     };
     let facts = snapshot::Snapshot { value: snapshot, source: &source, now: now() };
@@ -122,16 +127,16 @@ fn told(paper: Paper, stored: Vec<events::Stored>, opened: &Path, id: Option<&st
     if stored.is_empty() {
         let happenings = facts.all();
         heading.nodes = happenings.len();
-        return Told::new(heading, vec![paper.file], happenings);
+        return DocumentSession::new(heading, vec![document.file], happenings);
     }
-    let events = events::told(&stored, &facts, &mut heading.report);
+    let events = events::in_order(&stored, &facts, &mut heading.report);
     heading.nodes = stored.len();
-    Told::in_order(heading, vec![paper.file], events)
+    DocumentSession::in_order(heading, vec![document.file], events)
 }
 
 /// The numbers of the events that are stored for a run, in order.
-fn numbers(objects: &Path, id: &str) -> Vec<u64> {
-    let names = children(objects, &format!("runs/{id}/events"), MAX_EVENTS).objects;
+fn numbers(objects: &Objects, id: &str) -> Vec<u64> {
+    let names = objects.children(&format!("runs/{id}/events"), MAX_EVENTS).objects;
     let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
     numbers
@@ -139,6 +144,5 @@ fn numbers(objects: &Path, id: &str) -> Vec<u64> {
 
 /// The document of a stored event; `None` where it cannot be read.
 fn value_of(path: &Path) -> Option<Value> {
-    let object = object::look(path).ok()?;
-    serde_json::from_slice(&paper::body(&object).ok()?).ok()
+    serde_json::from_slice(&object::look(path).ok()?.bytes().ok()?).ok()
 }

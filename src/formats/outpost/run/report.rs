@@ -6,28 +6,28 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::snapshot::commits;
-use crate::formats::outpost::facts::{Happening, Replayed, Source};
+use crate::formats::outpost::document_session::{DocumentSession, Heading};
+use crate::formats::outpost::fields::{dollars, short, text, usage};
+use crate::formats::outpost::happenings::{Happening, Replayed, Source};
 use crate::formats::outpost::labels::shorten;
-use crate::formats::outpost::paper::Paper;
-use crate::formats::outpost::told::{Heading, Told};
-use crate::formats::outpost::values::{dollars, short, text, usage};
+use crate::formats::outpost::stored_document::StoredDocument;
 use crate::model::{EventKind, Fact, FormatName, Locator, summarise};
 
 /// A report has no times and no steps.
-pub fn told(paper: Paper) -> Told {
-    let report = &paper.value;
-    let path: Arc<Path> = paper.file.path().into();
+pub fn session(document: StoredDocument) -> DocumentSession {
+    let report = &document.value;
+    let path: Arc<Path> = document.file.path().into();
     let source = Source { path, locator: Locator::Key("report".to_owned()), record: Arc::new(report.clone()) };
     let happenings = facts(report, &source);
     let mut usage = usage(report, "usage");
     usage.cost = dollars(report.get("cost"));
-    let mut counted = paper.report;
+    let mut counted = document.report;
     counted.records.count_read();
     let heading = Heading {
-        id: paper.file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        id: document.file.path().file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         title: Some(summarise(text(report, "text"))).filter(|title| !title.is_empty()),
         format: FormatName::OutpostRun,
-        opened: paper.file.path().to_owned(),
+        opened: document.file.path().to_owned(),
         started_at: None,
         ended_at: None,
         usage,
@@ -35,7 +35,7 @@ pub fn told(paper: Paper) -> Told {
         report: counted,
         refusal: "a report is what Outpost says of a dispatch when it is over: nothing can go on from it",
     };
-    Told::new(heading, vec![paper.file], happenings)
+    DocumentSession::new(heading, vec![document.file], happenings)
 }
 
 fn facts(report: &Value, source: &Source) -> Vec<Happening> {

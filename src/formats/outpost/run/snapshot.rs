@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::formats::outpost::facts::{Happening, Replayed, Source};
+use crate::formats::outpost::fields::{short, spoken, text, time, usage};
+use crate::formats::outpost::happenings::{Happening, Replayed, Source};
 use crate::formats::outpost::labels::shorten;
-use crate::formats::outpost::values::{short, spoken, text, time, usage};
 use crate::model::{Commit, EventKind, Fact, Timestamp};
 
 pub struct Snapshot<'a> {

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::super::chain;
 use super::super::object::tests::write;
+use super::super::objects::Objects;
 use super::*;
 use crate::formats::{Cut, Effect, OpenError};
 use crate::model::{EventKind, FormatName, Locator, Outcome, ProblemKind, Session, Timestamp};
@@ -60,26 +61,17 @@ impl Store {
         self.root().join(format!("objects/{}.object", self.keys[number]))
     }
 
+    fn objects(&self) -> Objects {
+        Objects::below(self.root())
+    }
+
     fn open(&self) -> Arc<dyn Recording> {
-        chain::open(self.root(), LOG, &Patient).unwrap()
+        chain::open(&self.objects(), LOG, &Patient).unwrap()
     }
 }
 
 fn example() -> Vec<Value> {
     enveloped(worked_example())
-}
-
-fn played(recording: &dyn Recording) -> Vec<Value> {
-    let mut lines = Vec::new();
-    for step in &recording.session().steps {
-        recording
-            .replay(step.number, &mut |line| {
-                lines.push(line);
-                Ok(())
-            })
-            .unwrap();
-    }
-    lines
 }
 
 fn adds_up(session: &Session) {
@@ -120,7 +112,7 @@ fn a_chain_is_read_as_the_journal_that_it_is() {
         assert_eq!((&step.fork_target, &step.revert_target), (&other.fork_target, &other.revert_target));
         assert_eq!(chained.prompt(step.number).unwrap(), file.recording.prompt(step.number).unwrap());
     }
-    assert_eq!(played(chained.as_ref()), file.lines());
+    assert_eq!(replayed_all(chained.as_ref()), file.lines());
     assert_eq!(chained.replay_turns().unwrap(), file.recording.replay_turns().unwrap());
 
     let place = session.steps[1].place;
@@ -212,16 +204,16 @@ fn an_object_opened_by_itself_opens_its_chain() {
 #[test]
 fn a_summary_reads_the_ends() {
     let store = Store::of(&example());
-    let summary = chain::summary(store.root(), LOG);
+    let summary = chain::summary(&store.objects(), LOG);
     assert_eq!((summary.id.as_str(), summary.title.as_deref()), ("3b7e0000-0000-4000-8000-000000000001", Some("A")));
     assert_eq!((summary.status.as_str(), summary.segments), ("done", 14));
     assert_eq!(summary.started_at, Timestamp::parse("2026-02-03T10:00:00.000Z"));
     assert_eq!(summary.ended_at, Timestamp::parse("2026-02-03T10:00:13.000Z"));
     store.index(json!({ "closed": false, "head": reference(&store.keys[12], "r12") }));
-    assert_eq!(chain::summary(store.root(), LOG).status, "running or crashed");
+    assert_eq!(chain::summary(&store.objects(), LOG).status, "running or crashed");
     store.index(json!({ "closed": true, "head": reference(&store.keys[12], "r12") }));
-    assert_eq!(chain::summary(store.root(), LOG).status, "closed");
-    assert_eq!(chain::summary(store.root(), "no such").segments, 0);
-    assert!(matches!(chain::open(store.root(), "no-such", &Patient), Err(OpenError::Empty { .. })));
-    assert!(matches!(chain::open(store.root(), "../x", &Patient), Err(OpenError::Empty { .. })));
+    assert_eq!(chain::summary(&store.objects(), LOG).status, "closed");
+    assert_eq!(chain::summary(&store.objects(), "no such").segments, 0);
+    assert!(matches!(chain::open(&store.objects(), "no-such", &Patient), Err(OpenError::Empty { .. })));
+    assert!(matches!(chain::open(&store.objects(), "../x", &Patient), Err(OpenError::Empty { .. })));
 }

@@ -1,11 +1,10 @@
 //! Logs of nested observations, of one dispatch and of several.
 
-use std::path::Path;
-
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::formats::testing;
 use crate::formats::{Cut, Effect, OpenError, SessionRef};
 use crate::model::{
     Capability, Decision, EventKind, Fact, FormatName, Locator, NodeId, Outcome, ProblemKind, QuestionState, Session,
@@ -292,12 +291,7 @@ fn records_that_cannot_be_read_are_shown_in_their_place() {
 
 #[test]
 fn the_public_sample_is_read_as_its_description_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .skip(1)
-        .take(2)
-        .map(|folder| folder.join("shared/samples/outpost/examples/31-observation-hub/state/observations.jsonl"))
-        .find(|path| path.is_file());
+    let path = testing::samples("outpost/examples/31-observation-hub/state/observations.jsonl");
     let Some(path) = path else {
         println!("left out: there are no sample files on this machine");
         return;

@@ -3,15 +3,11 @@
 use std::path::Path;
 
 use super::*;
+use crate::formats::testing;
 use crate::model::{Decision, Fact};
 
 fn folder() -> Option<PathBuf> {
-    let near = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1).take(2);
-    let found = near.map(|folder| folder.join("shared/samples/outpost/examples")).find(|folder| folder.is_dir());
-    if found.is_none() {
-        println!("left out: there are no sample files on this machine");
-    }
-    found
+    testing::samples("outpost/examples")
 }
 
 fn only(folder: &Path, example: &str) -> Vec<Arc<dyn Recording>> {

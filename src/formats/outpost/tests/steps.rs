@@ -256,13 +256,7 @@ fn the_public_sample_is_read_as_its_description_says() {
     assert_eq!(own.count(), 27);
     let step = &session.steps[0];
     assert_eq!((step.usage.input, step.usage.cache_read, step.usage.output), (Some(26342), Some(12800), Some(416)));
-    let mut last = None;
-    recording
-        .replay(1, &mut |line| {
-            last = Some(line);
-            Ok(())
-        })
-        .unwrap();
+    let last = replayed(recording.as_ref(), [1]).pop();
     let last = last.unwrap();
     assert_eq!(last["text"].as_str().unwrap().encode_utf16().count(), 212);
     assert_eq!(last["conversation"], "1ed4c9c5-7464-427b-905a-61a0c6499d5d");

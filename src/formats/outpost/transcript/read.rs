@@ -9,7 +9,7 @@ use super::{Message, Record, Transcript};
 use crate::formats::labels::line;
 use crate::formats::outpost::content::Content;
 use crate::formats::outpost::labels::{main_argument, shorten};
-use crate::formats::outpost::paper::notice;
+use crate::formats::outpost::stored_document::notice;
 use crate::formats::{Observer, OpenError, json};
 use crate::model::{
     Agent, Capability, Event, EventKind, Fact, FormatName, Locator, Marker, NodeId, Parent, Place, Problem,
@@ -333,19 +333,7 @@ impl Reader {
     }
 
     fn push(&mut self, kind: EventKind, place: Place, node: NodeId, label: &str, text_bytes: u32) -> &mut Event {
-        let event = Event {
-            kind,
-            node,
-            at: None,
-            duration_ms: None,
-            place,
-            label: line(label),
-            text_bytes,
-            tool: None,
-            marker: None,
-            folded: false,
-        };
-        self.events.push_mut(event)
+        self.events.push_mut(Event { text_bytes, ..Event::new(kind, node, place, line(label)) })
     }
 
     fn unreadable(&mut self, span: Span, kind: ProblemKind, reason: &str) {

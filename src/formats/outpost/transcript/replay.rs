@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::line::Kind;
 use super::{Message, Transcript};
-use crate::model::Outcome;
+use crate::formats::replay::last_line;
 use crate::store::ReadError;
 
 /// Emits the messages of a step's turn, and between them the compactions and routes; none when there is no such step.
@@ -33,17 +33,7 @@ pub fn replay(
             emit(json!({ "turn": number, "event": value(&transcript.recorded(record)?) }))?;
         }
     }
-    emit(json!({
-        "turn": number,
-        "usage": step.usage,
-        "text": texts.join("\n"),
-        "conversation": transcript.session.id,
-        "interrupted": match step.outcome {
-            Outcome::Interrupted => Some(true),
-            Outcome::Done => Some(false),
-            _ => None,
-        },
-    }))
+    emit(last_line(step, &texts, &transcript.session.id))
 }
 
 /// A message as it is recorded, and its text where the model said it.

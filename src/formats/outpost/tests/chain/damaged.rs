@@ -170,7 +170,7 @@ fn a_long_chain_is_read_in_time_that_grows_with_its_length() {
     let store = Store::of(&long(3_000));
     let recording = store.open();
     assert_eq!((recording.session().nodes, recording.session().report.problems.len()), (3_000, 0));
-    assert_eq!(chain::summary(store.root(), LOG).segments, 3_000);
+    assert_eq!(chain::summary(&store.objects(), LOG).segments, 3_000);
 }
 
 #[test]
@@ -220,13 +220,13 @@ proptest! {
         let recording = store.open();
         let session = recording.session();
         adds_up(session);
-        chain::summary(store.root(), LOG);
+        chain::summary(&store.objects(), LOG);
         for event in &session.events {
             recording.body(event).unwrap();
             recording.raw(event.place).unwrap();
             prop_assert!(recording.origin(event.place).is_some());
         }
-        played(recording.as_ref());
+        replayed_all(recording.as_ref());
         for step in &session.steps {
             let fork = recording.fork(Cut::After(step.number), Watch::none()).unwrap();
             let path = store.root().join(format!("fork-{}.json", step.number));

@@ -1,4 +1,4 @@
-//! Reading documents that may hold anything: what is not of the wanted kind is absent.
+//! Reading the fields of documents that may hold anything: what is not of the wanted kind is absent.
 
 use serde_json::Value;
 

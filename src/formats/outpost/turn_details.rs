@@ -1,4 +1,4 @@
-//! What is noted of a turn while it is read.
+//! What a step shows of a turn beside what the replay rules derive: the start of its prompt, its times, its model.
 
 use super::entry::Entry;
 use super::kind::Kind;
@@ -10,7 +10,7 @@ const PROMPT_HEAD: usize = 400;
 
 /// What a step needs of a turn beside what its derivation knows.
 #[derive(Clone, Debug, Default)]
-pub struct Note {
+pub struct TurnDetails {
     /// The start of the prompt.
     pub head: String,
     pub prompt_bytes: u32,
@@ -27,7 +27,7 @@ pub struct Note {
     pub may_ask: bool,
 }
 
-impl Note {
+impl TurnDetails {
     /// Takes a prompt's text: the first one, one that replaces it, or a further instruction of a resuming steer.
     pub fn prompted(&mut self, entry: &Entry<'_>) {
         let mut head = entry.text.and_then(|raw| json::string_start(raw, PROMPT_HEAD)).unwrap_or_default();

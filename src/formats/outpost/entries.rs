@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::nested;
-use super::object::Objects;
+use super::flatten;
+use super::objects::Objects;
 use crate::formats::{Origin, json, record};
 use crate::model::Locator;
 use crate::store::{Framing, ReadError, SourceFile, Span};
@@ -18,44 +18,44 @@ pub enum Form {
     Nested,
 }
 
-/// The place of all entries.
+/// All entries of a log: the files they are in, and how to read one again.
 #[derive(Clone, Debug)]
-pub struct Shelf {
+pub struct Entries {
     /// The files that tell whether something changed; entries that share a file are in the first.
     pub files: Vec<Arc<SourceFile>>,
     pub form: Form,
-    pub keeping: Keeping,
+    pub layout: Layout,
     /// Whatever a new file made of these entries does not have, for the one who makes it.
     pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
-pub enum Keeping {
+pub enum Layout {
     /// One after the other in one file.
     File(Framing),
     /// Each in an object of its own.
-    Objects(Arc<Shelved>),
+    Objects(Arc<EntryObjects>),
     /// One, in an object that was taken out of its store.
     Loose,
 }
 
 /// The objects of a log: the entry with number N is in the one with the key N.
 #[derive(Debug)]
-pub struct Shelved {
+pub struct EntryObjects {
     pub objects: Objects,
     pub keys: Vec<Box<str>>,
 }
 
-impl Shelf {
+impl Entries {
     pub fn file(file: Arc<SourceFile>, framing: Framing, form: Form) -> Self {
-        Self { files: vec![file], form, keeping: Keeping::File(framing), warnings: Vec::new() }
+        Self { files: vec![file], form, layout: Layout::File(framing), warnings: Vec::new() }
     }
 
     /// How the entries of the one file are separated; `None` for objects.
     pub fn framing(&self) -> Option<Framing> {
-        match self.keeping {
-            Keeping::File(framing) => Some(framing),
-            Keeping::Objects(_) | Keeping::Loose => None,
+        match self.layout {
+            Layout::File(framing) => Some(framing),
+            Layout::Objects(_) | Layout::Loose => None,
         }
     }
 
@@ -66,19 +66,19 @@ impl Shelf {
 
     /// The key of an entry's object.
     pub fn key(&self, number: u32) -> Option<&str> {
-        match &self.keeping {
-            Keeping::File(_) | Keeping::Loose => None,
-            Keeping::Objects(shelved) => shelved.keys.get(number as usize).map(AsRef::as_ref),
+        match &self.layout {
+            Layout::File(_) | Layout::Loose => None,
+            Layout::Objects(stored) => stored.keys.get(number as usize).map(AsRef::as_ref),
         }
     }
 
     /// The file that an entry is in, opened for now.
     fn open(&self, number: u32) -> Result<Option<Arc<SourceFile>>, ReadError> {
-        match &self.keeping {
-            Keeping::File(_) | Keeping::Loose => Ok(self.files.first().cloned()),
-            Keeping::Objects(shelved) => {
-                let Some(key) = shelved.keys.get(number as usize) else { return Ok(None) };
-                Ok(Some(Arc::new(shelved.objects.open(key)?)))
+        match &self.layout {
+            Layout::File(_) | Layout::Loose => Ok(self.files.first().cloned()),
+            Layout::Objects(stored) => {
+                let Some(key) = stored.keys.get(number as usize) else { return Ok(None) };
+                Ok(Some(Arc::new(stored.objects.open(key)?)))
             }
         }
     }
@@ -90,7 +90,9 @@ impl Shelf {
         let text = json::readable(&bytes).text;
         Ok(match self.form {
             Form::Flat => text.into_owned(),
-            Form::Nested => nested::flatten(&text).map_or_else(|_| text.clone().into_owned(), |flat| flat.into_owned()),
+            Form::Nested => {
+                flatten::flatten(&text).map_or_else(|_| text.clone().into_owned(), |flat| flat.into_owned())
+            }
         })
     }
 
@@ -106,18 +108,18 @@ impl Shelf {
 
     /// Where an entry lies; `index` is its number in an array of its file.
     pub fn origin(&self, number: u32, index: u32, span: Span) -> Option<Origin> {
-        let locator = match &self.keeping {
-            Keeping::File(Framing::Lines) => Locator::Line(span.line.into()),
-            Keeping::File(Framing::Array { .. }) | Keeping::Loose => Locator::Index(index.into()),
-            Keeping::Objects(_) => Locator::Key(self.key(number)?.to_owned()),
+        let locator = match &self.layout {
+            Layout::File(Framing::Lines) => Locator::Line(span.line.into()),
+            Layout::File(Framing::Array { .. }) | Layout::Loose => Locator::Index(index.into()),
+            Layout::Objects(_) => Locator::Key(self.key(number)?.to_owned()),
         };
         Some(Origin { path: self.path(number)?, locator, offset: Some(span.offset) })
     }
 
     fn path(&self, number: u32) -> Option<PathBuf> {
-        match &self.keeping {
-            Keeping::File(_) | Keeping::Loose => self.files.first().map(|file| Path::to_owned(file.path())),
-            Keeping::Objects(shelved) => shelved.objects.path(self.key(number)?).ok(),
+        match &self.layout {
+            Layout::File(_) | Layout::Loose => self.files.first().map(|file| Path::to_owned(file.path())),
+            Layout::Objects(stored) => stored.objects.path(self.key(number)?).ok(),
         }
     }
 }

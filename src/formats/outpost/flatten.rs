@@ -1,4 +1,4 @@
-//! Nested observations: an event inside its envelope, and the flat form that journals have.
+//! Observations, each an event inside its envelope, brought into the flat form that the entries of journals have.
 
 use std::borrow::Cow;
 use std::fmt;

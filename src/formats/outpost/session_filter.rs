@@ -4,7 +4,7 @@ use super::entry::Entry;
 
 /// The one whose session it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Select {
+pub enum SessionFilter {
     /// A dispatch. What its workflow wrote, and what nobody in particular wrote, is the context around it.
     Dispatch { id: String, execution: Option<String> },
     /// A workflow: what it wrote itself, not its dispatches.
@@ -21,7 +21,7 @@ pub enum Belongs {
     Not,
 }
 
-impl Select {
+impl SessionFilter {
     pub fn belongs(&self, entry: &Entry<'_>) -> Belongs {
         let scope = entry.scope.0.as_ref();
         let dispatch = scope.and_then(|scope| scope.dispatch_id.as_str());

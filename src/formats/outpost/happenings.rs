@@ -1,12 +1,12 @@
-//! What small documents tell: things that happened, each with the record that says so.
+//! What happened by the records of small documents, each with the record that says so, and the events made of it.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::fields::spoken;
 use super::labels::shorten;
-use super::values::spoken;
 use crate::formats::labels::line;
 use crate::model::{Event, EventKind, Fact, Locator, Marker, NodeId, Place, StepKind, Timestamp};
 

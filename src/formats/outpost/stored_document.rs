@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::object::{self, Stored};
+use super::object;
 use crate::formats::OpenError;
 use crate::formats::document::{self, Flaw};
 use crate::model::{Locator, Problem, ProblemKind, Report};
-use crate::store::{ReadError, SourceFile};
+use crate::store::SourceFile;
 
 /// A document, and the file to find it in.
-pub struct Paper {
+pub struct StoredDocument {
     pub file: Arc<SourceFile>,
     pub value: Value,
     /// What was noticed while it was read; its records are still to be counted.
@@ -20,29 +20,28 @@ pub struct Paper {
 }
 
 /// Reads the document of a bare file.
-pub fn bare(path: &Path) -> Result<Paper, OpenError> {
+pub fn bare(path: &Path) -> Result<StoredDocument, OpenError> {
     let file = Arc::new(SourceFile::open(path)?);
     let read = document::read(&file)?;
-    paper(file, 0, read)
+    with_report(file, 0, read)
 }
 
 /// Reads the document that an object's body is.
-pub fn stored(path: &Path) -> Result<Paper, OpenError> {
+pub fn in_object(path: &Path) -> Result<StoredDocument, OpenError> {
     let object = object::look(path)?;
-    let read = document::parse(&body(&object)?);
-    let mut paper = paper(object.file.clone(), object.body.offset, read)?;
-    for problem in &object.problems {
-        paper.report.notice(notice("object", ProblemKind::Structure, problem));
+    let read = document::parse(&object.bytes()?);
+    let mut document = with_report(object.file.clone(), object.body.offset, read)?;
+    for problem in &object.flaws {
+        document.report.notice(notice("object", ProblemKind::Structure, problem));
     }
-    Ok(paper)
+    Ok(document)
 }
 
-/// The bytes of an object.
-pub fn body(object: &Stored) -> Result<Vec<u8>, ReadError> {
-    object.file.read_at(object.body.offset, object.body.len as usize)
-}
-
-fn paper(file: Arc<SourceFile>, start: u64, read: Option<document::Document>) -> Result<Paper, OpenError> {
+fn with_report(
+    file: Arc<SourceFile>,
+    start: u64,
+    read: Option<document::Document>,
+) -> Result<StoredDocument, OpenError> {
     let Some(read) = read else {
         let reason = "nothing of the document can be read".to_owned();
         return Err(OpenError::Empty { reason, path: file.path().to_owned() });
@@ -58,7 +57,7 @@ fn paper(file: Arc<SourceFile>, start: u64, read: Option<document::Document>) ->
         report.records.count(kind);
         report.push(Problem { offset: at.map(|at| start + at), ..notice("document", kind, &flaw.message()) });
     }
-    Ok(Paper { file, value: read.value, report })
+    Ok(StoredDocument { file, value: read.value, report })
 }
 
 /// A remark about a part of a document.

@@ -1,4 +1,4 @@
-//! What a workflow asked a person: the steps of its own log, and the questions in the turns of its dispatches.
+//! What a workflow asked a person by its log: the steps of its own log, and the questions in the turns of its dispatches.
 //!
 //! A workflow has no prompts. Its user input boundaries are gates that somebody decides and questions that somebody
 //! answers, as in its checkpoint, which also has their texts.

@@ -1,5 +1,5 @@
-//! Sessions that small documents tell: checkpoints, runs and their reports. What they say is gathered as facts with
-//! their times, put in order, and held in memory.
+//! Sessions made of small documents: checkpoints, runs and their reports. What happened by their records is put in the
+//! order of its times and held in memory.
 //!
 //! Outpost has no prompts there. What a person decides is a boundary of user input all the same: each gate and each
 //! question that a workflow waits for is a step, whose answer is the decision.
@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::facts::{Asking, Happening, Item, Ready};
-use super::paper::notice;
-use super::values::spoken;
+use super::fields::spoken;
+use super::happenings::{Asking, Happening, Item, Ready};
+use super::stored_document::notice;
 use crate::formats::{Body, Cut, Fork, Origin, Recording, Refusal, ReplayTurn, Revert};
 use crate::model::{
     Agent, Capability, Event, EventKind, Fact, FormatName, NodeId, Outcome, Place, ProblemKind, QuestionState, Report,
@@ -22,9 +22,9 @@ use crate::store::{ReadError, SourceFile, Watch};
 /// Facts of one session; a document that is read to 256 MiB can hold more records than anybody looks at.
 const MAX_FACTS: usize = 500_000;
 
-/// A session that was told by documents.
+/// A session made of documents.
 #[derive(Debug)]
-pub struct Told {
+pub struct DocumentSession {
     pub session: Session,
     pub files: Vec<Arc<SourceFile>>,
     /// What the events were told by; their places count in here.
@@ -79,7 +79,7 @@ impl Heading {
     }
 }
 
-impl Told {
+impl DocumentSession {
     /// Puts what happened in the order of its times, things of one time as they were told.
     pub fn new(heading: Heading, files: Vec<Arc<SourceFile>>, happenings: Vec<Happening>) -> Self {
         let mut last = None;
@@ -104,15 +104,15 @@ impl Told {
         let (first, end) = (times().min(), times().max());
         let head = events.last().map(|ready| ready.event.node.clone());
         let session = heading.session(head, first, end);
-        let mut told = Self { session, files, items: Vec::new(), questions: Vec::new(), refusal };
+        let mut made = Self { session, files, items: Vec::new(), questions: Vec::new(), refusal };
         for ready in events {
-            told.add(ready);
+            made.add(ready);
         }
-        told.close_steps();
-        if told.session.title.is_none() {
-            told.session.title = told.questions.first().map(|question| summarise(question));
+        made.close_steps();
+        if made.session.title.is_none() {
+            made.session.title = made.questions.first().map(|question| summarise(question));
         }
-        told
+        made
     }
 
     fn add(&mut self, ready: Ready) {
@@ -196,7 +196,7 @@ impl Told {
     }
 }
 
-impl Recording for Told {
+impl Recording for DocumentSession {
     fn session(&self) -> &Session {
         &self.session
     }
