@@ -19,6 +19,17 @@ pub struct Part {
     pub path: PathBuf,
     pub shape: Shape,
     pub format: &'static Format,
+    /// The start of the first prompt, where its first bytes have it.
+    pub title: Option<String>,
+}
+
+impl Part {
+    /// Tells a file, or a folder that counts as one, by its content.
+    pub fn look(path: &Path) -> Result<Self, OpenError> {
+        let sample = if path.is_dir() { Sample::folder(path) } else { Sample::take(&SourceFile::open(path)?)? };
+        let format = choose(&sample)?;
+        Ok(Self { path: path.to_owned(), shape: sample.shape, format, title: (format.first_prompt)(&sample) })
+    }
 }
 
 /// Lists the sessions of parts. Reads no more of them than the list needs.
@@ -178,7 +189,7 @@ fn parts_of(paths: &[PathBuf], observer: &dyn Observer) -> Result<(Vec<Part>, So
         let files = if is_folder { source.files_of(path) } else { vec![path.clone()] };
         for file in files {
             observer.watch().step(0, 0)?;
-            match part(&file) {
+            match Part::look(&file) {
                 Ok(part) => parts.push(part),
                 // Files of other kinds lie about in folders.
                 Err(OpenError::Unknown { .. } | OpenError::Empty { .. }) if is_folder => {}
@@ -197,12 +208,6 @@ impl Source {
         self.is_cut |= found.is_cut;
         found.files
     }
-}
-
-fn part(path: &Path) -> Result<Part, OpenError> {
-    let sample = if path.is_dir() { Sample::folder(path) } else { Sample::take(&SourceFile::open(path)?)? };
-    let format = choose(&sample)?;
-    Ok(Part { path: path.to_owned(), shape: sample.shape, format })
 }
 
 fn choose(sample: &Sample) -> Result<&'static Format, OpenError> {
@@ -228,6 +233,5 @@ fn groups(parts: &[Part]) -> Vec<(&'static Format, Vec<Part>)> {
 
 /// What a list says of a file that is a session of its own.
 pub(super) fn listed_alone(part: &Part) -> Listed {
-    let title = super::first_prompt(&part.path);
-    Listed { title, ..Listed::new(SessionRef::file(&part.path), part.format.name) }
+    Listed { title: part.title.clone(), ..Listed::new(SessionRef::file(&part.path), part.format.name) }
 }

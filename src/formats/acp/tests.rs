@@ -413,6 +413,7 @@ fn facts_name_the_prompt_in_whose_turn_they_are() {
         path,
         shape: crate::formats::detect::Shape::Lines,
         format: formats::REGISTRY.iter().find(|format| format.name == crate::model::FormatName::Acp).unwrap(),
+        title: None,
     };
     let recorded = super::recorded(&part, "s", &Patient).unwrap().unwrap();
     let facts = super::facts(&recorded);

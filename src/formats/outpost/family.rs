@@ -13,9 +13,9 @@ use super::joined::{self, Executions};
 use super::object::key_of;
 use super::objects::{Objects, area};
 use super::{checkpoint, legacy, observations, recognise, run, storage, stored_document, transcript};
-use crate::formats::detect::{self, Sample, Shape};
+use crate::formats::detect::{Sample, Shape};
 use crate::formats::source::{Part, listed_alone};
-use crate::formats::{Family, Format, Listed, Observer, OpenError, REGISTRY, Reading, Recording};
+use crate::formats::{Family, Format, Listed, Observer, OpenError, Reading, Recording};
 use crate::model::FormatName;
 use crate::store::{ReadError, SourceFile};
 
@@ -171,14 +171,11 @@ fn parts_beside(root: &Path) -> Vec<Part> {
     let paths = entries.flatten().filter(is_file).map(|entry| entry.path()).filter(|path| is_session(path));
     let mut paths: Vec<_> = paths.take(MAX_BESIDE).collect();
     paths.sort();
-    paths.iter().filter_map(|path| part(path).ok()).filter(|part| part.format.name.system() == "Outpost").collect()
-}
-
-fn part(path: &Path) -> Result<Part, OpenError> {
-    let sample = Sample::take(&SourceFile::open(path)?)?;
-    let format = detect::choose(REGISTRY, &sample)
-        .map_err(|explanation| OpenError::Unknown { explanation, path: path.to_owned() })?;
-    Ok(Part { path: path.to_owned(), shape: sample.shape, format })
+    paths
+        .iter()
+        .filter_map(|path| Part::look(path).ok())
+        .filter(|part| part.format.name.system() == "Outpost")
+        .collect()
 }
 
 fn list_checkpoint(part: &Part) -> Listed {
