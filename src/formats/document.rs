@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::json::{mend_surrogates, readable};
-use super::prefix::{End, Limits, first_value_within};
+use super::prefix::{End, Limits, first_value_within, is_blank};
 use crate::store::{ReadError, SourceFile};
 
 /// Documents are held whole while they are read; larger ones are refused by their readers.
@@ -64,6 +64,12 @@ pub fn parse(bytes: &[u8]) -> Option<Document> {
         return Some(Document { value, flaw: Some(Flaw::Mended) });
     }
     let start = start_of(bytes)?;
+    // What stands before a document is no flaw of it.
+    if start > 0
+        && let Ok(value) = serde_json::from_slice(bytes.get(start..)?)
+    {
+        return Some(Document { value, flaw: None });
+    }
     let first = first_value_within(bytes.get(start..)?, WHOLE);
     let at = (start + first.at) as u64;
     let flaw = match first.end {
@@ -74,17 +80,53 @@ pub fn parse(bytes: &[u8]) -> Option<Document> {
     Some(Document { value: first.value?, flaw: Some(flaw) })
 }
 
-/// Where the first line begins that starts with a bracket.
-fn start_of(bytes: &[u8]) -> Option<usize> {
+/// Where the first line begins that starts with a bracket and is no notice such as `[warning] …`.
+pub fn start_of(bytes: &[u8]) -> Option<usize> {
     let mut line = 0;
     loop {
         let rest = bytes.get(line..)?;
-        let blank = rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | 0 | 0xEF | 0xBB | 0xBF))?;
-        if matches!(rest.get(blank), Some(b'{' | b'[')) {
+        let blank = rest.iter().position(|byte| !is_blank(*byte) && !matches!(byte, 0xEF | 0xBB | 0xBF))?;
+        let begins = match rest.get(blank) {
+            Some(b'{') => true,
+            Some(b'[') => begins_array(rest.get(blank + 1..)?),
+            _ => false,
+        };
+        if begins {
             return Some(line + blank);
         }
-        line += memchr::memchr(b'\n', rest)? + 1;
+        line += blank + memchr::memchr(b'\n', rest.get(blank..)?)? + 1;
     }
+}
+
+/// Values that are words, those that JSON does not have among them.
+const WORDS: [&[u8]; 6] = [b"true", b"false", b"null", b"NaN", b"Infinity", b"-Infinity"];
+
+/// Whether what follows a `[` is what an array of JSON goes on with.
+fn begins_array(rest: &[u8]) -> bool {
+    let rest = skip(rest, is_blank);
+    if let None | Some(b'{' | b'[' | b']' | b'"') = rest.first() {
+        return true;
+    }
+    let is_end = |byte: u8| is_blank(byte) || matches!(byte, b',' | b']');
+    let after = skip(rest, |byte| !is_end(byte));
+    let word = rest.get(..rest.len() - after.len()).unwrap_or_default();
+    let is_value = WORDS.contains(&word) || serde_json::from_slice::<Value>(word).is_ok();
+    let after = skip(after, is_blank);
+    match after.first() {
+        None => WORDS.iter().any(|known| known.starts_with(word)) || matches!(word.first(), Some(b'-' | b'0'..=b'9')),
+        Some(b',') => is_value,
+        // A number alone in brackets counts the lines of a log, or tells their time.
+        Some(b']') => {
+            is_value
+                && matches!(skip(after, |byte| matches!(byte, b']' | b' ' | b'\t' | b'\r')).first(), None | Some(b'\n'))
+        }
+        Some(_) => false,
+    }
+}
+
+fn skip(bytes: &[u8], passes: impl Fn(u8) -> bool) -> &[u8] {
+    let end = bytes.iter().position(|byte| !passes(*byte)).unwrap_or(bytes.len());
+    bytes.get(end..).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -110,6 +152,35 @@ mod tests {
         assert_eq!(flawed("{\"a\": 1, oops"), (json!({"a": 1}), Some(Flaw::Broken { at: 9 })));
         assert_eq!(parse(b"just words"), None);
         assert_eq!(parse(b""), None);
+    }
+
+    #[test]
+    fn blanks_and_notices_are_no_flaws() {
+        let value = json!({"a": 1});
+        for text in ["{\"a\": 1}\n", "\u{feff} \r\n{\"a\": 1}  ", "a notice\n{\"a\": 1}\n"] {
+            assert_eq!(flawed(text), (value.clone(), None), "{text:?}");
+        }
+        assert_eq!(flawed("{\"a\": 1}\n\0\0"), (value, Some(Flaw::Mended)));
+    }
+
+    #[test]
+    fn a_notice_in_brackets_is_no_document() {
+        let notices = ["[warning] x", "[12:30:01] x", "[2026-02-03 10:00] x", "[3] x", "[1/4] x", "[ok", "[null] x"];
+        for notice in notices {
+            assert_eq!(flawed(&format!("{notice}\n{{\"a\": 1}}")), (json!({"a": 1}), None), "{notice}");
+        }
+        assert_eq!(parse(b"[warning] nothing else"), None);
+        assert_eq!(parse(b"[warning"), None);
+        for (text, value) in [
+            ("[]", json!([])),
+            ("[1, 2]", json!([1, 2])),
+            ("[NaN,\n1]", json!([null, 1])),
+            ("[ \"a\" ]", json!(["a"])),
+            ("[true]\n", json!([true])),
+            ("[2, -1.5", json!([2])),
+        ] {
+            assert_eq!(flawed(&format!("a notice\n{text}")).0, value, "{text}");
+        }
     }
 
     #[test]

@@ -24,7 +24,9 @@ pub fn readable(bytes: &[u8]) -> Readable<'_> {
     let range = inside_blanks(bytes);
     let lead = range.start;
     let inner = bytes.get(range).unwrap_or_default();
-    let padded = inner.len() < bytes.len();
+    let after = lead + inner.len();
+    let padded = bytes.get(..lead).is_some_and(|lead| lead.contains(&0))
+        || bytes.get(after..).is_some_and(|rest| rest.contains(&0));
     match std::str::from_utf8(inner) {
         Ok(text) => Readable {
             text: Cow::Borrowed(text),

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::field::{at, text};
-use super::read::start_of;
 use crate::formats::detect::{Sample, Shape};
 use crate::formats::document;
 use crate::model::FormatName;
@@ -123,7 +122,7 @@ fn of_sample(sample: &Sample) -> Option<Kind> {
                 return Some(Kind::Frame);
             }
             // Notices of the command line before a document.
-            let start = start_of(text.as_bytes())
+            let start = document::start_of(text.as_bytes())
                 .filter(|start| text.get(..*start).is_some_and(|notices| notices.ends_with('\n')))?;
             of_first(&document::parse(text.as_bytes().get(start..)?)?.value)
         }

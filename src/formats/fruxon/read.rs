@@ -129,7 +129,7 @@ fn container_of(bytes: &[u8]) -> (Container, bool) {
     if is_event_stream(&head) {
         return (Container::Events, false);
     }
-    let Some(start) = start_of(unmarked) else { return (Container::Lines, false) };
+    let Some(start) = document::start_of(unmarked) else { return (Container::Lines, false) };
     let text = unmarked.get(start..).unwrap_or_default();
     let offset = mark + start;
     if text.first() == Some(&b'[') {
@@ -149,20 +149,6 @@ fn container_of(bytes: &[u8]) -> (Container, bool) {
             (Container::Rows { start, in_page: true }, field::id(&value, "nextPageToken").is_some())
         }
         None => (Container::Document { start: offset }, false),
-    }
-}
-
-/// Where the first line begins that starts with a bracket and is no notice such as `[warning] …`.
-pub fn start_of(bytes: &[u8]) -> Option<usize> {
-    let mut line = 0;
-    loop {
-        let rest = bytes.get(line..)?;
-        let blank = rest.iter().position(|byte| !is_blank(*byte))?;
-        let next = rest.get(blank + 1..).and_then(|rest| rest.iter().find(|byte| !is_blank(**byte)));
-        match (rest.get(blank), next) {
-            (Some(b'{'), _) | (Some(b'['), None | Some(b'{' | b']')) => return Some(line + blank),
-            _ => line += blank + memchr::memchr(b'\n', rest.get(blank..)?)? + 1,
-        }
     }
 }
 
@@ -206,7 +192,7 @@ fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// A record of some bytes. What is cut off or no JSON is kept as far as it goes, with the problem.
 fn record(bytes: &[u8], span: Span, terminated: bool) -> Record {
-    let (value, problem) = match document::parse(bytes.trim_ascii()) {
+    let (value, problem) = match document::parse(bytes) {
         Some(parsed) => {
             let problem = parsed.flaw.map(|flaw| {
                 let kind = match flaw {
