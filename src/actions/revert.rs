@@ -56,7 +56,7 @@ pub fn plan_revert(recording: &dyn Recording, step_number: u32, watch: Watch<'_>
         from_session: session.id.clone(),
         dropped_steps: dropped.clone().count() as u64,
         dropped_runs: revert.dropped.runs.unwrap_or_else(ran),
-        dropped_events: dropped.clone().map(|step| session.events_of(step).len() as u64).sum(),
+        dropped_events: dropped.clone().map(|step| step.events.len() as u64).sum(),
         revert,
         export_path,
         would_refuse,

@@ -47,11 +47,10 @@ pub fn listed_line(listed: &Listed) -> String {
 /// `  4  question  14:22:08  Which storage? -> SQLite  [approved, fallback]`.
 pub fn step_line(session: &Session, step: &Step) -> String {
     let at = step.at.map_or_else(|| "–".to_owned(), |at| clock(at, "%H:%M:%S"));
-    let mut markers: Vec<String> = Vec::new();
-    for marker in session.events_of(step).iter().filter_map(|event| event.marker.as_deref()) {
-        let word = marker.kind().word().to_owned();
-        if !markers.contains(&word) {
-            markers.push(word);
+    let mut markers: Vec<&str> = Vec::new();
+    for marker in session.events.glances(step.events.clone()).filter_map(|event| event.marker) {
+        if !markers.contains(&marker.word()) {
+            markers.push(marker.word());
         }
     }
     let markers = if markers.is_empty() { String::new() } else { format!("  [{}]", markers.join(", ")) };

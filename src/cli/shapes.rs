@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::actions::{ForkReceipt, RevertPlan};
 use crate::formats::{Body, FileActionKind, Listed};
-use crate::model::{Event, Session, Step};
+use crate::model::{Event, Marker, Session, Step};
 
 /// `session`.
 pub fn session(session: &Session) -> Value {
@@ -58,7 +58,9 @@ pub fn listed(listed: &Listed) -> Value {
 
 /// `step`.
 pub fn step(session: &Session, step: &Step) -> Value {
-    let events = session.events_of(step);
+    let own = session.events.glances(step.events.clone()).filter(|event| !event.place.is_extra());
+    let markers: Vec<Marker> =
+        session.events.marked(step.events.clone()).filter_map(|event| Some(*event.into_owned().marker?)).collect();
     json!({
         "stepNumber": step.number,
         "kind": step.kind,
@@ -71,10 +73,10 @@ pub fn step(session: &Session, step: &Step) -> Value {
         "summary": step.summary,
         "at": step.at,
         "endedAt": step.ended_at,
-        "events": events.iter().filter(|event| !event.place.is_extra()).count(),
+        "events": own.count(),
         "model": step.model,
         "usage": step.usage,
-        "markers": events.iter().filter_map(|event| event.marker.as_deref()).collect::<Vec<_>>(),
+        "markers": markers,
         "outcome": step.outcome,
         "origin": step.origin,
     })
@@ -96,7 +98,7 @@ pub fn event(event: &Event, body: &Body) -> Value {
             "isError": tool.state.is_error(),
         })),
         "marker": event.marker,
-        "label": event.label,
+        "label": if event.label.is_empty() { &body.label } else { &event.label },
         "attachments": body.attachments,
     })
 }

@@ -19,12 +19,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
     if !options.json {
         writeln!(out, "{}", print::step_line(session, step))?;
         writeln!(out, "{}", indent(&prompt))?;
-        return session.events_of(step).iter().try_for_each(|event| write_event(recording, event, out));
+        return session.events.range(step.events.clone()).try_for_each(|event| write_event(recording, &event, out));
     }
     let events: Vec<Value> = session
-        .events_of(step)
-        .iter()
-        .map(|event| Ok(shapes::event(event, &body(recording, event)?)))
+        .events
+        .range(step.events.clone())
+        .map(|event| Ok(shapes::event(&event, &body(recording, &event)?)))
         .collect::<Result<_, CliError>>()?;
     print::json(out, &document(recording, step, &prompt, events))
 }

@@ -182,6 +182,8 @@ pub struct Origin {
 /// The text behind an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
+    /// One line that stands for the event, where the event itself holds none.
+    pub label: Box<str>,
     /// What was said, thought or noted; empty for a plain tool call.
     pub text: String,
     /// A tool call's input, as compact JSON.

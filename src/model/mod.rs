@@ -4,6 +4,7 @@
 //! the README: a *session* has *steps*, a step's turn has *events*, an event may carry a *marker*.
 
 mod event;
+mod events;
 mod line;
 mod marker;
 mod report;
@@ -13,6 +14,7 @@ mod time;
 mod usage;
 
 pub use event::{Event, EventKind, Place, Tool, ToolState};
+pub use events::{EventSource, Events, Glance};
 pub use line::{one_line, start_line, summarise};
 pub use marker::{Asked, Commit, Decision, Evidence, Fact, Marker, MarkerKind, QuestionState, SubagentStatus};
 pub use report::{Locator, MAX_PROBLEMS, Problem, ProblemKind, Records, Report};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::{Event, Report, Step, SubagentStatus, Timestamp, Usage};
+use super::{Event, Events, Report, Step, SubagentStatus, Timestamp, Usage};
 
 /// One conversation with one agent.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct Session {
     pub usage: Usage,
     pub steps: Vec<Step>,
     /// Events of the active branch in their order; those before `steps[0].events.start` belong to no step.
-    pub events: Vec<Event>,
+    pub events: Events,
     pub subagents: Vec<Subagent>,
     pub capabilities: Vec<Capability>,
     pub report: Report,
@@ -48,9 +48,9 @@ impl Session {
         self.steps.get(usize::try_from(number).ok()?.checked_sub(1)?)
     }
 
-    /// The events of a step's turn.
+    /// The events of a step's turn, of a session whose events are few or listed.
     pub fn events_of(&self, step: &Step) -> &[Event] {
-        self.events.get(step.events.clone()).unwrap_or_default()
+        self.events.all().get(step.events.clone()).unwrap_or_default()
     }
 
     /// The step whose turn holds the event at `index`; `None` before the first step.
@@ -247,7 +247,7 @@ pub struct Subagent {
     /// Its own file, when it has one.
     pub path: Option<PathBuf>,
     pub usage: Usage,
-    pub events: Vec<Event>,
+    pub events: Events,
 }
 
 /// What can be done with a session of a format.

@@ -9,11 +9,13 @@ use crate::model::Place;
 /// Texts held per document, in bytes; the one being looked at is held whatever its size.
 const BUDGET_BYTES: usize = 48 * 1024 * 1024;
 
-/// Which text: an event's, a step's own prompt, a raw record.
+/// Which text: an event's, a subagent's event's, a step's own prompt, a raw record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TextKey {
     /// Index into the session's events.
     Event(usize),
+    /// Index into the session's subagents, and into the events of that one.
+    OfAgent { agent: u32, event: u32 },
     /// Number of the step.
     Prompt(u32),
     /// The record as it stands in the file.

@@ -196,16 +196,16 @@ impl Document {
             .or(session.steps.last())
             .map(|step| (step.number, step.step_id.clone()));
         // Events are found again by their place in the file.
-        let place = |event: usize| self.session().and_then(|old| old.events.get(event)).map(|event| event.place);
+        let place = |event: usize| self.session().and_then(|old| old.events.glance(event)).map(|event| event.place);
         let selected_event = self.selected_event.and_then(place);
-        let selected_event =
-            selected_event.and_then(|place| session.events.iter().position(|event| event.place == place));
+        let selected_event = selected_event
+            .and_then(|place| session.events.glances(0..session.events.len()).position(|event| event.place == place));
         // A replay goes on where everything up to its position is still the same.
         let replays = self.player.as_ref().is_some_and(|player| {
             let last = player.range.end.saturating_sub(1);
             [player.range.start, player.position(), last]
                 .into_iter()
-                .all(|index| place(index) == session.events.get(index).map(|event| event.place))
+                .all(|index| place(index) == session.events.glance(index).map(|event| event.place))
         });
         self.selected_event = selected_event;
         self.player = self.player.take().filter(|_| replays);

@@ -3,6 +3,7 @@
 //! The window gives jobs and drains messages; it never waits. Long jobs have a thread each, texts are read by one
 //! thread of their own, so that a file being read holds up no text of another.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use super::found::FoundSession;
 use super::text::EventText;
 use crate::actions::{ForkReceipt, RevertDone, RevertPlan};
 use crate::formats::{Recording, SessionRef, Source};
+use crate::model::Event;
 use crate::store::Receipt;
 
 /// Messages that may wait for the window; a job that sends more waits itself.
@@ -197,12 +199,22 @@ fn read_texts(waiting: &Receiver<TextJob>, outbox: &Outbox) {
 }
 
 fn read_text(job: &TextJob) -> Result<EventText, crate::store::ReadError> {
+    let session = job.recording.session();
     match job.key {
         TextKey::Prompt(number) => job.recording.prompt(number).map(|text| EventText::plain(&text)),
         TextKey::Raw(place) => job.recording.raw(place).map(|bytes| EventText::raw(&bytes)),
-        TextKey::Event(index) => match job.recording.session().events.get(index) {
-            Some(event) => job.recording.body(event).map(|body| EventText::prepare(event, body)),
-            None => Ok(EventText::default()),
-        },
+        TextKey::Event(index) => text_of(&job.recording, session.events.get(index)),
+        TextKey::OfAgent { agent, event } => {
+            let agent = session.subagents.get(agent as usize);
+            text_of(&job.recording, agent.and_then(|agent| agent.events.get(event as usize)))
+        }
     }
+}
+
+fn text_of(
+    recording: &Arc<dyn Recording>,
+    event: Option<Cow<'_, Event>>,
+) -> Result<EventText, crate::store::ReadError> {
+    let Some(event) = event else { return Ok(EventText::default()) };
+    recording.body(&event).map(|body| EventText::prepare(&event, body))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use crate::model::{Event, MarkerKind};
+use crate::model::{Events, Glance, MarkerKind};
 
 /// No recorded pause is waited for longer than this at speed 1, in milliseconds.
 pub const LONGEST_PAUSE_MS: f64 = 2_000.0;
@@ -85,7 +85,7 @@ impl Player {
     }
 
     /// Lets `elapsed_ms` of the viewer's time go by.
-    pub fn advance(&mut self, elapsed_ms: f64, events: &[Event]) -> Played {
+    pub fn advance(&mut self, elapsed_ms: f64, events: &Events) -> Played {
         if !self.playing {
             return Played::Waiting;
         }
@@ -111,7 +111,7 @@ impl Player {
     }
 
     /// Milliseconds of the viewer's time until the next event is due.
-    pub fn due_in_ms(&self, events: &[Event]) -> f64 {
+    pub fn due_in_ms(&self, events: &Events) -> f64 {
         ((self.pause_before(self.position, events) - self.waited_ms) / self.speed()).max(0.0)
     }
 
@@ -128,10 +128,10 @@ impl Player {
     }
 
     /// Plays up to and with the next marked event, of whatever kind.
-    pub fn next_marker(&mut self, events: &[Event]) -> Played {
+    pub fn next_marker(&mut self, events: &Events) -> Played {
         self.hold();
         let rest = self.position..self.range.end;
-        let next = rest.into_iter().find(|index| events.get(*index).is_some_and(Event::is_marked));
+        let next = rest.into_iter().find(|index| events.glance(*index).is_some_and(|event| event.is_marked()));
         self.go_to(next.map_or(self.range.end, |index| index + 1))
     }
 
@@ -149,17 +149,17 @@ impl Player {
         self.waited_ms = 0.0;
     }
 
-    fn stop_at(&self, index: usize, events: &[Event]) -> Option<MarkerKind> {
-        let kind = events.get(index).filter(|event| event.is_marked())?.marker.as_ref()?.kind();
+    fn stop_at(&self, index: usize, events: &Events) -> Option<MarkerKind> {
+        let kind = events.glance(index).filter(Glance::is_marked)?.marker?;
         self.stops.contains(&kind).then_some(kind)
     }
 
     /// The recorded pause before an event, capped, in milliseconds at speed 1.
-    fn pause_before(&self, index: usize, events: &[Event]) -> f64 {
+    fn pause_before(&self, index: usize, events: &Events) -> f64 {
         if index <= self.range.start {
             return 0.0;
         }
-        let time = |index: usize| events.get(index).and_then(|event| event.at);
+        let time = |index: usize| events.glance(index).and_then(|event| event.at);
         match (time(index - 1), time(index)) {
             (Some(before), Some(now)) => (now.since(before) as f64).clamp(0.0, LONGEST_PAUSE_MS),
             _ => UNTIMED_PAUSE_MS,
@@ -170,7 +170,7 @@ impl Player {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Asked, Decision, EventKind, Fact, Marker, NodeId, Place, Timestamp};
+    use crate::model::{Asked, Decision, Event, EventKind, Fact, Marker, NodeId, Place, Timestamp};
 
     fn event(at_ms: Option<i64>, fact: Option<Fact>) -> Event {
         Event {
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn events_come_at_their_recorded_distance_and_no_pause_is_longer_than_the_cap() {
-        let events = [event(Some(0), None), event(Some(500), None), event(Some(3_600_000), None)];
+        let events = Events::from(vec![event(Some(0), None), event(Some(500), None), event(Some(3_600_000), None)]);
         let mut player = Player::new(1, 0..3);
         assert_eq!(player.advance(0.0, &events), Played::Moved, "the first one at once");
         assert_eq!(player.advance(499.0, &events), Played::Waiting);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn speed_shortens_what_is_waited() {
-        let events = [event(Some(0), None), event(Some(1_000), None), event(Some(2_000), None)];
+        let events = Events::from(vec![event(Some(0), None), event(Some(1_000), None), event(Some(2_000), None)]);
         let mut player = Player::new(1, 0..3);
         (0..3).for_each(|_| player.faster());
         assert_eq!(player.speed(), 8.0);
@@ -232,13 +232,13 @@ mod tests {
 
     #[test]
     fn it_stops_at_the_kinds_it_is_told_to_and_never_at_what_nobody_was_asked() {
-        let events = [
+        let events = Events::from(vec![
             event(Some(0), None),
             event(Some(1), approval(Decision::Auto)),
             event(Some(2), failure()),
             event(Some(3), approval(Decision::Granted)),
             event(Some(4), None),
-        ];
+        ]);
         let mut player = Player::new(1, 0..5);
         player.stops.remove(&MarkerKind::Failure);
         assert_eq!(player.advance(1_000.0, &events), Played::Stopped(MarkerKind::Approval));
@@ -252,7 +252,8 @@ mod tests {
 
     #[test]
     fn it_goes_on_by_event_step_and_marker() {
-        let events = [event(None, None), event(None, None), event(None, failure()), event(None, None)];
+        let events =
+            Events::from(vec![event(None, None), event(None, None), event(None, failure()), event(None, None)]);
         let mut player = Player::new(1, 0..4);
         assert_eq!(player.next_event(), Played::Moved);
         assert_eq!(player.next_step(Some(2)), Played::Moved);
@@ -262,7 +263,7 @@ mod tests {
         assert_eq!(player.next_marker(&events), Played::Ended);
         assert_eq!(player.next_step(None), Played::Ended);
         let mut empty = Player::new(1, 0..0);
-        assert_eq!(empty.advance(1.0, &[]), Played::Ended);
+        assert_eq!(empty.advance(1.0, &Events::default()), Played::Ended);
         assert_eq!(empty.current(), None);
     }
 }

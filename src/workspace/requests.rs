@@ -15,7 +15,7 @@ use super::settings::Theme;
 use super::{Dialog, Workspace, found};
 use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
 use crate::formats::{self, Cut, Observer, OpenError, Recording, SessionRef, Source};
-use crate::model::{Event, MarkerKind};
+use crate::model::MarkerKind;
 use crate::store::{Watch, encode_png, find_receipts, now, write_atomically};
 
 /// Something that the user wants, about the active document unless it says otherwise.
@@ -299,7 +299,7 @@ impl Workspace {
             let here = document
                 .selected_event()
                 .or_else(|| document.selected_step().map(|step| step.events.start.wrapping_sub(usize::from(forward))));
-            let marked = |index: &usize| session.events.get(*index).is_some_and(Event::is_marked);
+            let marked = |index: &usize| session.events.glance(*index).is_some_and(|event| event.is_marked());
             let found = match (forward, here) {
                 (true, here) => (here.map_or(0, |here| here.wrapping_add(1))..session.events.len()).find(marked),
                 (false, here) => (0..here.unwrap_or(0)).rev().find(marked),

@@ -22,7 +22,7 @@ fn a_step_is_chosen_in_the_list_by_pointer_and_by_keys() {
     window.press(Key::M);
     let event = window.workspace().active().unwrap().selected_event().unwrap();
     let document = window.workspace().active().unwrap();
-    assert!(document.session().unwrap().events[event].marker.is_some(), "M goes to a marked event");
+    assert!(document.session().unwrap().events.all()[event].marker.is_some(), "M goes to a marked event");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_replay_plays_stops_and_ends() {
     window.press(Key::N);
     let at_marker = position(&window);
     let document = window.workspace().active().unwrap();
-    assert!(document.session().unwrap().events[at_marker - 1].marker.is_some());
+    assert!(document.session().unwrap().events.all()[at_marker - 1].marker.is_some());
     assert!(!document.player.as_ref().unwrap().playing, "it holds at the marker");
     window.click("Stop at failure");
     assert!(
@@ -181,7 +181,7 @@ fn a_click_on_the_words_of_an_event_selects_it() {
     press_at(&mut window, at);
     let document = window.workspace().active().unwrap();
     let event = document.selected_event().expect("the text under the pointer is an event's");
-    assert_eq!(document.session().unwrap().events[event].kind, stepline::model::EventKind::Text);
+    assert_eq!(document.session().unwrap().events.all()[event].kind, stepline::model::EventKind::Text);
 }
 
 #[test]

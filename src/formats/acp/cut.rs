@@ -55,7 +55,7 @@ pub fn revert(recorded: &Recorded, number: u32, watch: Watch<'_>) -> Result<Reve
 fn dropped(recorded: &Recorded, number: u32) -> Dropped {
     let session = &recorded.session;
     let start = session.step(number).map_or(0, |step| step.events.start);
-    let events = session.events.get(start..).unwrap_or_default();
+    let events = session.events.all().get(start..).unwrap_or_default();
     let texts = events.iter().filter(|event| event.kind == EventKind::Text).count() as u64;
     let later = session.steps.iter().skip((number as usize).saturating_sub(1));
     let prompts = later.filter(|step| step.kind == StepKind::Prompt).count() as u64;

@@ -48,7 +48,7 @@ pub fn finish(mut stream: Stream, index: usize) -> Recorded {
         relatives: Vec::new(),
         usage: builder.spent,
         steps,
-        events: builder.events,
+        events: builder.events.into(),
         subagents: Vec::new(),
         capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay],
         report: stream.report,

@@ -175,7 +175,7 @@ fn prompts_are_steps_and_choices_are_approvals() {
     assert_eq!((opened.steps()[0].usage.input, opened.steps()[0].usage.cache_read), (Some(6), Some(4)));
     assert_eq!(opened.steps()[1].revert_target, Some(NodeId::Number(11)), "the line before the prompt, from 0");
     assert_eq!(opened.steps()[1].fork_target, Some(NodeId::Number(17)));
-    assert!(!session.events.iter().any(|event| event.label.contains("secret")));
+    assert!(!session.events.all().iter().any(|event| event.label.contains("secret")));
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn the_agents_own_list_wins_and_a_rewind_leaves_a_branch() {
     assert_eq!(session.head, Some(NodeId::Number(25)));
     let branches: Vec<_> = session.branches.iter().map(|branch| branch.summary.as_str()).collect();
     assert_eq!(branches, ["Two"]);
-    assert!(!session.events.iter().any(|event| &*event.label == "wrong"));
+    assert!(!session.events.all().iter().any(|event| &*event.label == "wrong"));
     let replayed: String = replayed(opened.recording.as_ref(), 1..=2).iter().map(Value::to_string).collect();
     assert!(replayed.contains("right") && !replayed.contains("wrong"));
 }
@@ -450,7 +450,7 @@ fn lines_that_are_no_messages_are_accounted_for() {
     assert_eq!((records.unreadable, records.unknown, records.torn), (1, 2, 1));
     assert_eq!(records.total, story().len() as u64 + 5);
     assert!(recording.session().report.problems.iter().any(|problem| problem.message.contains("without a request")));
-    let unreadable = recording.session().events.iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
+    let unreadable = recording.session().events.all().iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
     assert_eq!(recording.body(unreadable).unwrap().text, "not JSON");
 }
 
@@ -505,7 +505,7 @@ fn use_all(path: &Path) {
     let records = session.report.records;
     let sum = records.read + records.unknown + records.duplicate + records.unreadable + records.torn;
     assert_eq!(records.total, sum);
-    for event in &session.events {
+    for event in session.events.all() {
         recording.body(event).unwrap();
         recording.raw(event.place).unwrap();
         recording.origin(event.place).unwrap();

@@ -319,7 +319,7 @@ fn warnings(trajectory: &Trajectory, keep: &Keep) -> Vec<String> {
         warnings.push(format!("{records} left out that cannot be read"));
     }
     let kept = |event: &&crate::model::Event| (event.place.record as usize) < keep.records;
-    let refers = trajectory.session.events.iter().filter(kept).filter(|event| event.kind == EventKind::Subagent);
+    let refers = trajectory.session.events.all().iter().filter(kept).filter(|event| event.kind == EventKind::Subagent);
     let embedded = |label: &str| trajectory.session.subagents.iter().any(|subagent| subagent.id == label);
     let elsewhere = refers.filter(|event| !embedded(&event.label)).count();
     if elsewhere > 0 {
@@ -338,7 +338,7 @@ fn warnings(trajectory: &Trajectory, keep: &Keep) -> Vec<String> {
 fn dropped(trajectory: &Trajectory, step: &Step, records: usize) -> Dropped {
     let gone = trajectory.main().get(records..).unwrap_or_default();
     let messages = gone.iter().filter(|kept| matches!(kept.what, What::User | What::Agent) && !kept.is_side).count();
-    let events = trajectory.session.events.get(step.events.start..).unwrap_or_default();
+    let events = trajectory.session.events.all().get(step.events.start..).unwrap_or_default();
     let ran = events.iter().filter_map(|event| {
         let tool = event.tool.as_ref().filter(|_| event.kind == EventKind::Tool)?;
         let ran = matches!(tool.state, ToolState::Done | ToolState::Failed);

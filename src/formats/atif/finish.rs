@@ -62,7 +62,7 @@ impl Reader<'_> {
             relatives: Vec::new(),
             usage,
             steps,
-            events: self.events,
+            events: self.events.into(),
             subagents: self.subagents,
             capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay],
             report: self.report,

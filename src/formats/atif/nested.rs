@@ -39,7 +39,7 @@ impl Reader<'_> {
         let main = std::mem::take(&mut self.events);
         if let Some(own) = self.subagents.get_mut(index) {
             own.usage.add(&usage);
-            self.events = std::mem::take(&mut own.events);
+            self.events = std::mem::take(own.events.list_mut());
         }
         let mut maker = self.maker(at);
         if !record.source.is("agent") {
@@ -49,7 +49,7 @@ impl Reader<'_> {
         }
         let events = std::mem::replace(&mut self.events, main);
         if let Some(own) = self.subagents.get_mut(index) {
-            own.events = events;
+            own.events = events.into();
         }
     }
 
@@ -94,8 +94,8 @@ impl Reader<'_> {
             kept.owner = Some(Arc::clone(&owner));
         }
         if let Some(own) = self.subagents.get_mut(index) {
-            own.events.extend(broken);
-            own.events.sort_by_key(|event| event.place);
+            own.events.list_mut().extend(broken);
+            own.events.list_mut().sort_by_key(|event| event.place);
             if let Some(usage) = head.get("final_metrics").and_then(totals::usage) {
                 own.usage = usage;
             }
@@ -112,6 +112,6 @@ fn subagent(id: &str, name: Option<&str>) -> Subagent {
         call_id: None,
         path: None,
         usage: Usage::default(),
-        events: Vec::new(),
+        events: Vec::new().into(),
     }
 }

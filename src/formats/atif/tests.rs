@@ -235,7 +235,7 @@ fn harness_texts_copies_and_subagents_are_no_prompts() {
     let subagents: Vec<_> =
         opened.recording.session().subagents.iter().map(|one| (one.id.as_str(), one.events.len())).collect();
     assert_eq!(subagents, [("a1", 1), ("t2", 2)]);
-    let inner = &opened.recording.session().subagents[1].events[1];
+    let inner = &opened.recording.session().subagents[1].events.all()[1];
     assert_eq!(opened.recording.body(inner).unwrap().text, "found");
     value["agent"]["name"] = json!("devin");
     assert_eq!(open(&value).steps().len(), 3, "Devin's copied steps are its history");
@@ -322,7 +322,7 @@ fn damage_costs_only_the_damaged_record() {
     let (forked, _) = opened.written("fork.json", &fork.rewrite);
     assert_eq!(forked.session().steps.len(), 4);
     let unreadable =
-        opened.recording.session().events.iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
+        opened.recording.session().events.all().iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
     assert!(opened.recording.body(unreadable).unwrap().text.contains("Made."));
 }
 
@@ -375,7 +375,7 @@ fn deep_values_are_read() {
     );
     let opened = open_bytes(text.as_bytes());
     assert_eq!(opened.steps().len(), 4);
-    for event in &opened.recording.session().events {
+    for event in opened.recording.session().events.all() {
         opened.recording.body(event).unwrap();
     }
 }
@@ -387,7 +387,7 @@ fn use_all(path: &Path) {
     let records = session.report.records;
     let sum = records.read + records.unknown + records.duplicate + records.unreadable + records.torn;
     assert_eq!(records.total, sum);
-    for event in session.events.iter().chain(session.subagents.iter().flat_map(|one| &one.events)) {
+    for event in session.events.all().iter().chain(session.subagents.iter().flat_map(|one| one.events.all())) {
         recording.body(event).unwrap();
         recording.raw(event.place).unwrap();
         recording.origin(event.place).unwrap();

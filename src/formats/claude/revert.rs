@@ -301,7 +301,7 @@ fn dropped(
                 }
             }
             ToolState::Done if matches!(tool.name.as_str(), "Edit" | "Write" | "MultiEdit" | "NotebookEdit") => {
-                if let Some(action) = file_action(transcript, event, tool.result)?
+                if let Some(action) = file_action(transcript, &event, tool.result)?
                     && seen.insert(action.path.clone(), ()).is_none()
                 {
                     dropped.file_actions.push(action);

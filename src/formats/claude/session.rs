@@ -94,7 +94,7 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
         relatives: Vec::new(),
         usage,
         steps,
-        events: timeline.events,
+        events: timeline.events.into(),
         subagents: agents.list.clone(),
         capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay, Capability::Resume],
         report,

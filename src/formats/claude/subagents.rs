@@ -372,7 +372,7 @@ pub(super) fn gather(index: &Index, forest: &Forest, chain: &[u32], files: &[Age
             call_id: call.and_then(|call| index.text(call)),
             path: Some(file.source.path().to_owned()),
             usage,
-            events: events::build(&file.index, &walk, &[], &Links::default(), place, &loose).events,
+            events: events::build(&file.index, &walk, &[], &Links::default(), place, &loose).events.into(),
         };
         agents.add(index, &callers, call, subagent, file.finished, answered);
         agents.files.push((call, number));
@@ -394,7 +394,7 @@ pub(super) fn gather(index: &Index, forest: &Forest, chain: &[u32], files: &[Age
             call_id: call.and_then(|call| index.text(call)),
             path: None,
             usage: responses.total(index),
-            events: events::build(index, &walk, &[], &Links::default(), 0, &[]).events,
+            events: events::build(index, &walk, &[], &Links::default(), 0, &[]).events.into(),
         };
         let answered = answered(index, &walk);
         agents.add(index, &callers, call, subagent, false, answered);

@@ -46,7 +46,7 @@ enum Spot {
 /// Puts facts into the events of a session; `shift` is the number of the first file of their recording.
 fn add(session: &mut Session, said: Vec<Said>, shift: u16) {
     let mut added: HashMap<Spot, Vec<Event>> = HashMap::new();
-    let calls: HashMap<String, usize> = (session.events.iter().enumerate())
+    let calls: HashMap<String, usize> = (session.events.all().iter().enumerate())
         .filter_map(|(at, event)| Some((event.tool.as_ref()?.call_id.clone()?, at)))
         .collect();
     let steps: HashMap<String, usize> = (session.steps.iter().enumerate())
@@ -69,15 +69,15 @@ fn in_turn(session: &Session, prompt: usize, at: Option<Timestamp>) -> Option<Sp
     let start = session.steps.get(prompt)?.events.start;
     let next = session.steps.get(prompt + 1..)?.iter().find(|step| step.kind == StepKind::Prompt);
     let end = next.map_or(session.events.len(), |next| next.events.start);
-    let events = session.events.get(start..end)?;
+    let events = session.events.all().get(start..end)?;
     let last = events.iter().rposition(|event| at.is_none_or(|at| event.at.is_none_or(|other| other <= at)));
     Some(last.map_or(Spot::First(prompt), |last| Spot::After(start + last)))
 }
 
 /// Whether the session records the same already.
 fn is_told(session: &Session, call: Option<usize>, fact: &Fact) -> bool {
-    let id = call.and_then(|call| session.events.get(call)?.tool.as_ref()?.call_id.as_deref());
-    let recorded = session.events.iter().filter_map(|event| event.marker.as_deref());
+    let id = call.and_then(|call| session.events.all().get(call)?.tool.as_ref()?.call_id.as_deref());
+    let recorded = session.events.all().iter().filter_map(|event| event.marker.as_deref());
     recorded.filter(|marker| marker.evidence == Evidence::Recorded).any(|marker| match (&marker.fact, fact) {
         (Fact::Approval { tool_call_id: Some(own), decision: told, .. }, Fact::Approval { decision, .. }) => {
             id == Some(own) && told == decision
@@ -109,11 +109,11 @@ fn concluded_about(session: &Session, spot: Spot, call: Option<usize>, fact: &Fa
         }
         _ => return None,
     };
-    near.filter(|at| *at < session.events.len()).find(|at| session.events.get(*at).is_some_and(is_concluded))
+    near.filter(|at| *at < session.events.len()).find(|at| session.events.all().get(*at).is_some_and(is_concluded))
 }
 
 fn event(session: &Session, call: Option<usize>, said: &Said, shift: u16) -> Event {
-    let near = call.and_then(|call| session.events.get(call)).or(session.events.first());
+    let near = call.and_then(|call| session.events.all().get(call)).or(session.events.all().first());
     let kind = match said.fact.kind() {
         MarkerKind::Question => EventKind::Question,
         MarkerKind::Approval | MarkerKind::Denial => EventKind::Approval,
@@ -143,7 +143,7 @@ fn event(session: &Session, call: Option<usize>, said: &Said, shift: u16) -> Eve
 
 /// Puts events to their spots and takes others out. Turns follow each other: each ends where the next begins.
 fn insert(session: &mut Session, mut added: HashMap<Spot, Vec<Event>>, gone: &HashSet<usize>) {
-    let old = std::mem::take(&mut session.events);
+    let old = std::mem::take(session.events.list_mut());
     let total = old.len();
     let mut events = Vec::with_capacity(total);
     let mut old = old.into_iter();
@@ -160,5 +160,5 @@ fn insert(session: &mut Session, mut added: HashMap<Spot, Vec<Event>>, gone: &Ha
     for step in session.steps.iter_mut().rev() {
         step.events.end = std::mem::replace(&mut end, step.events.start);
     }
-    session.events = events;
+    session.events = events.into();
 }

@@ -72,7 +72,7 @@ pub(super) fn assemble(path: &Path, rows: &mut Rows, lock: Lock) -> Assembled {
         relatives: Vec::new(),
         usage: usage_of(&rows.forest, 0..rows.forest.nodes.len()),
         steps,
-        events: timeline.events,
+        events: timeline.events.into(),
         subagents: agents.into_iter().map(|agent| agent.subagent).collect(),
         capabilities,
         report,

@@ -271,7 +271,7 @@ impl Reading {
             relatives: Vec::new(),
             usage: Usage::default(),
             steps,
-            events: self.events.clone(),
+            events: self.events.clone().into(),
             subagents: Vec::new(),
             capabilities: vec![Capability::Replay],
             report: self.report.clone(),

@@ -150,7 +150,7 @@ impl Stored {
         if let Some(code) = super::calls::exit_code(state, recorded).filter(|code| *code != 0) {
             output.push_str(&format!("\n[exit code {code}]"));
         }
-        Ok(Body { text: String::new(), input, output: Some(output), attachments: attachments(result) })
+        Ok(Body { input, output: Some(output), attachments: attachments(result), ..Body::default() })
     }
 }
 

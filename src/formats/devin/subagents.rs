@@ -73,7 +73,7 @@ fn agent(scene: &Scene<'_>, started: Started, call_id: Option<String>, left: &mu
             call_id,
             path: None,
             usage,
-            events,
+            events: events.into(),
         },
     }
 }

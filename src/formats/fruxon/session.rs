@@ -384,7 +384,7 @@ impl<'b, 'a> Builder<'b, 'a> {
             relatives: Vec::new(),
             usage: self.usage,
             steps: std::mem::take(&mut self.steps),
-            events: std::mem::take(&mut self.events),
+            events: std::mem::take(&mut self.events).into(),
             subagents: std::mem::take(&mut self.subagents),
             capabilities,
             report: std::mem::take(&mut self.report),

@@ -240,7 +240,7 @@ impl<'a> Maker<'a> {
                 call_id: None,
                 path: None,
                 usage: used,
-                events,
+                events: events.into(),
             });
             self.started(child, facts, sum, depth + 1);
         }

@@ -71,7 +71,7 @@ impl Heading {
             relatives: Vec::new(),
             usage: self.usage,
             steps: Vec::new(),
-            events: Vec::new(),
+            events: Vec::new().into(),
             subagents: Vec::new(),
             capabilities: vec![Capability::Replay],
             report: self.report,
@@ -122,7 +122,7 @@ impl DocumentSession {
         if let Some(asking) = ready.step {
             self.begin_step(asking, event.at, event.place);
         }
-        self.session.events.push(event);
+        self.session.events.list_mut().push(event);
         self.items.push(ready.item);
     }
 
@@ -163,7 +163,7 @@ impl DocumentSession {
         for step in self.session.steps.iter_mut().rev() {
             step.events = step.events.start..end;
             end = step.events.start;
-            let events = self.session.events.get(step.events.clone()).unwrap_or_default();
+            let events = self.session.events.all().get(step.events.clone()).unwrap_or_default();
             step.ended_at = events.iter().filter_map(|event| event.at).max();
             if step.outcome == Outcome::Done && events.iter().any(|event| event.kind == EventKind::Failure) {
                 step.outcome = Outcome::Failed;

@@ -18,7 +18,7 @@ use crate::store::ReadError;
 pub fn dropped(journal: &Journal, first: usize, progress: &mut Progress<'_>) -> Result<Dropped, ReadError> {
     let steps = journal.session.steps.get(first..).unwrap_or_default();
     let start = steps.first().map_or(journal.session.events.len(), |step| step.events.start);
-    let events = journal.session.events.get(start..).unwrap_or_default();
+    let events = journal.session.events.all().get(start..).unwrap_or_default();
     let mut dropped = Dropped { messages: steps.len() as u64, ..Dropped::default() };
     let mut files = Files::default();
     for event in events {

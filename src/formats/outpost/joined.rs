@@ -97,7 +97,7 @@ impl Scope {
     fn of(log: &dyn Recording) -> Self {
         let mut found = Self::default();
         let mut last = None;
-        for event in log.session().events.iter().take(MAX_SCOPES) {
+        for event in log.session().events.all().iter().take(MAX_SCOPES) {
             // Events of one record have one scope.
             if last.replace(event.place.record) == Some(event.place.record) {
                 continue;
@@ -123,7 +123,7 @@ impl Scope {
 
 fn join(log: Arc<dyn Recording>, scope: &Scope, checkpoints: Vec<DocumentSession>) -> Joined {
     let mut joined = Joined::new(log);
-    let has_gates = joined.session.events.iter().any(|event| textless_gate(event).is_some());
+    let has_gates = joined.session.events.all().iter().any(|event| textless_gate(event).is_some());
     let mut added = Vec::new();
     for checkpoint in checkpoints {
         let checkpoint = Arc::new(checkpoint);
@@ -166,13 +166,13 @@ impl Join<'_> {
     }
 
     fn gates(&mut self, has_gates: bool) {
-        for event in self.checkpoint.events.iter().filter(|event| event.kind == EventKind::Approval) {
+        for event in self.checkpoint.events.all().iter().filter(|event| event.kind == EventKind::Approval) {
             let Some(Fact::Approval { tool, decision, .. }) = event.marker.as_ref().map(|marker| &marker.fact) else {
                 continue;
             };
             let place = self.place(event);
             // The log may tell the same gate more than once; it is one decision, said at the last of these.
-            let own = self.session.events.iter_mut().rev().find(|own| textless_gate(own) == Some(tool));
+            let own = self.session.events.list_mut().iter_mut().rev().find(|own| textless_gate(own) == Some(tool));
             let is_there = own.is_some();
             let is_told = own.is_some_and(|own| say_more(own, event, *decision, place));
             if !is_told && (is_there || !has_gates) {
@@ -182,7 +182,7 @@ impl Join<'_> {
     }
 
     fn questions(&mut self, scope: &Scope) {
-        let events = &self.checkpoint.events;
+        let events = self.checkpoint.events.all();
         let is_gate =
             |node: &Event| events.iter().any(|event| event.kind == EventKind::Approval && event.node == node.node);
         for event in events.iter().filter(|event| event.kind == EventKind::Question && !is_gate(event)) {
@@ -198,7 +198,7 @@ impl Join<'_> {
             };
             let place = self.place(event);
             // Of a question that was asked again the last one is the one that was answered.
-            match self.session.events.iter_mut().rev().find(is_asked) {
+            match self.session.events.list_mut().iter_mut().rev().find(is_asked) {
                 Some(own) => {
                     own.marker.clone_from(&event.marker);
                     own.place = place;
@@ -242,7 +242,7 @@ fn insert(session: &mut Session, added: Vec<Event>) {
         let step = if event.at.is_none() { session.steps.len().checked_sub(1) } else { began(event.at) };
         by_step.entry(step).or_default().push(event);
     }
-    let old = std::mem::take(&mut session.events);
+    let old = std::mem::take(session.events.list_mut());
     let first = session.steps.first().map_or(old.len(), |step| step.events.start);
     let part = |range: std::ops::Range<usize>| old.get(range).unwrap_or_default().to_vec();
     let mut events = merged(part(0..first), by_step.remove(&None).unwrap_or_default());
@@ -251,7 +251,7 @@ fn insert(session: &mut Session, added: Vec<Event>) {
         events.extend(merged(part(step.events.clone()), by_step.remove(&Some(index)).unwrap_or_default()));
         step.events = start..events.len();
     }
-    session.events = events;
+    session.events = events.into();
 }
 
 fn merged(mut events: Vec<Event>, added: Vec<Event>) -> Vec<Event> {

@@ -68,7 +68,7 @@ impl Reader {
         let (entries, records, turns, answers) = (self.entries, self.records, self.turns, self.events.answers);
         let mut journal = Journal { session, entries, records, turns, answers };
         journal.session.steps = journal.steps(&self.details, self.events.list.len());
-        journal.session.events = self.events.list;
+        journal.session.events = self.events.list.into();
         journal.ask(&self.details);
         journal.join_questions();
         if journal.is_workflow() {
@@ -134,7 +134,7 @@ impl Reader {
             relatives: Vec::new(),
             usage,
             steps: Vec::new(),
-            events: Vec::new(),
+            events: Vec::new().into(),
             subagents: Vec::new(),
             capabilities,
             report: std::mem::take(&mut self.report),
@@ -208,8 +208,8 @@ impl Journal {
             step.events = shifted(step.events.start)..shifted(step.events.end);
         }
         // Both lists are in the order of the turns.
-        let events = std::mem::take(&mut self.session.events);
-        let merged = &mut self.session.events;
+        let events = std::mem::take(self.session.events.list_mut());
+        let merged = self.session.events.list_mut();
         merged.reserve_exact(events.len() + asked.len());
         let mut asked = asked.into_iter().peekable();
         for (at, event) in events.into_iter().enumerate() {
@@ -231,10 +231,11 @@ impl Journal {
         let holder = self
             .session
             .events
+            .all()
             .get(range.clone())?
             .iter()
             .rposition(|event| event.kind == EventKind::Text && !event.place.is_extra())?;
-        let text = self.session.events.get(range.start + holder)?;
+        let text = self.session.events.all().get(range.start + holder)?;
         let event = Event {
             kind: EventKind::Question,
             node: text.node.clone(),

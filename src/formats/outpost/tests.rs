@@ -140,7 +140,7 @@ fn assert_accounted(recording: &dyn Recording) {
 fn look_at_everything(recording: &dyn Recording) {
     assert_accounted(recording);
     let session = recording.session();
-    for event in &session.events {
+    for event in session.events.all() {
         let _ = (recording.body(event), recording.raw(event.place), recording.origin(event.place));
     }
     let mut end = session.steps.first().map_or(0, |step| step.events.start);

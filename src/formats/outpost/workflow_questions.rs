@@ -18,7 +18,7 @@ const NO_CUT: &str = "a workflow's log is not cut: Outpost goes on from the work
 impl Journal {
     /// One step for each gate and each question of a log without turns.
     pub fn asked_steps(&self) -> Vec<Step> {
-        let events = &self.session.events;
+        let events = self.session.events.all();
         let starts: Vec<usize> = (0..events.len()).filter(|index| self.asks(*index)).collect();
         let ends = starts.iter().skip(1).copied().chain([events.len()]);
         let bounds = starts.iter().copied().zip(ends);
@@ -26,7 +26,7 @@ impl Journal {
     }
 
     fn asks(&self, index: usize) -> bool {
-        self.session.events.get(index).is_some_and(|event| {
+        self.session.events.all().get(index).is_some_and(|event| {
             let is_workflows =
                 self.records.get(event.place.record as usize).map(|record| record.kind) == Some(Kind::Workflow);
             let is_asked = matches!(event.kind, EventKind::Approval | EventKind::Question);
@@ -35,7 +35,7 @@ impl Journal {
     }
 
     fn asked_step(&self, start: usize, end: usize, number: u32) -> Option<Step> {
-        let event = self.session.events.get(start)?;
+        let event = self.session.events.all().get(start)?;
         let answer = self.answers.get(&event.place.record).map(|record| NodeId::Number((*record).into()));
         let outcome = outcome(event);
         Some(Step {
@@ -65,7 +65,7 @@ impl Journal {
     /// A question in a turn's text and its workflow's event that the task asks are one question: the first has the text,
     /// the second tells whether it was answered.
     pub fn join_questions(&mut self) {
-        let events = &self.session.events;
+        let events = self.session.events.all();
         let questions: Vec<usize> = (0..events.len())
             .filter(|index| events.get(*index).is_some_and(|e| e.kind == EventKind::Question))
             .collect();
@@ -78,7 +78,7 @@ impl Journal {
     }
 
     fn is_same_task(&self, said: usize, asked: usize) -> bool {
-        let record = |index: usize| self.session.events.get(index).map(|event| event.place.record);
+        let record = |index: usize| self.session.events.all().get(index).map(|event| event.place.record);
         let (Some(said), Some(asked)) = (record(said), record(asked)) else { return false };
         let task = self.with_entry(said, |entry| entry.scope.0.as_ref()?.task_key.to_owned_option()).ok().flatten();
         let asking =
@@ -87,11 +87,11 @@ impl Journal {
     }
 
     fn join(&mut self, said: usize, asked: usize) {
-        let Some(asked) = self.session.events.get_mut(asked) else { return };
+        let Some(asked) = self.session.events.list_mut().get_mut(asked) else { return };
         let (marker, waited) = (asked.marker.take(), asked.duration_ms);
         asked.folded = true;
         let state = marker.map(|marker| marker.fact);
-        let Some(said) = self.session.events.get_mut(said) else { return };
+        let Some(said) = self.session.events.list_mut().get_mut(said) else { return };
         if let (Some(Fact::Question { state: known, .. }), Some(Fact::Question { state, .. })) =
             (said.marker.as_mut().map(|marker| &mut marker.fact), state)
         {
@@ -103,7 +103,7 @@ impl Journal {
     /// What was asked at a step that is no turn.
     pub fn asked_text(&self, step_number: u32) -> String {
         let step = self.session.step(step_number);
-        let event = step.and_then(|step| self.session.events.get(step.events.start));
+        let event = step.and_then(|step| self.session.events.all().get(step.events.start));
         event.map_or_else(String::new, |event| event.label.to_string())
     }
 

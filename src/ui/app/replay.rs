@@ -8,7 +8,7 @@ use super::super::widgets::chips::Chip;
 use super::super::widgets::icons::{self, Icon};
 use super::super::words;
 use super::bars::bar;
-use crate::model::{Event, MarkerKind, Session};
+use crate::model::{Glance, MarkerKind, Session};
 use crate::workspace::document::Document;
 use crate::workspace::player::Player;
 use crate::workspace::{Command, Request};
@@ -30,9 +30,8 @@ impl Kinds {
     pub fn of(&mut self, document: &Document, session: &Session) -> &[MarkerKind] {
         if self.of != Some(document.generation) {
             self.of = Some(document.generation);
-            let marked = session.events.iter().filter(|event| event.is_marked());
-            let found: std::collections::BTreeSet<MarkerKind> =
-                marked.filter_map(|event| event.marker.as_deref().map(crate::model::Marker::kind)).collect();
+            let marked = session.events.glances(0..session.events.len()).filter(Glance::is_marked);
+            let found: std::collections::BTreeSet<MarkerKind> = marked.filter_map(|event| event.marker).collect();
             self.kinds = MarkerKind::ALL.into_iter().filter(|kind| found.contains(kind)).collect();
         }
         &self.kinds
@@ -98,9 +97,9 @@ fn state(player: &Player, session: &Session) -> String {
     }
     let done = player.position().saturating_sub(player.range.start);
     let place = format!("event {} of {}", words::figure(done as u64), words::figure(player.range.len() as u64));
-    let current = player.current().and_then(|index| session.events.get(index)).filter(|event| event.is_marked());
-    match current.and_then(|event: &Event| event.marker.as_deref()) {
-        Some(marker) if !player.playing => format!("{place}, stopped at {}", marker.kind().word()),
+    let current = player.current().and_then(|index| session.events.glance(index)).filter(Glance::is_marked);
+    match current.and_then(|event| event.marker) {
+        Some(marker) if !player.playing => format!("{place}, stopped at {}", marker.word()),
         _ => place,
     }
 }

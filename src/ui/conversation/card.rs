@@ -1,5 +1,7 @@
 //! The card of a step: the prompt as it was written, or the question with its options and answer.
 
+use std::borrow::Cow;
+
 use egui::Ui;
 
 use super::super::widgets::long_text::LongTextBox;
@@ -25,9 +27,9 @@ impl Draw<'_, '_> {
         let fill = if self.is_selected(step) { self.theme.accent_bg } else { self.theme.panel };
         let asked = self.table.question(index);
         self.framed(ui, 0.0, colour, fill, |draw, ui| {
-            let questions = draw.session.events.get(asked).unwrap_or_default();
+            let questions: Vec<_> = draw.session.events.range(asked).collect();
             if step.kind == StepKind::QuestionAnswer && questions.iter().any(|event| event.marker.is_some()) {
-                draw.questions(ui, step, questions);
+                draw.questions(ui, step, &questions);
             } else {
                 draw.prompt(ui, step);
             }
@@ -83,7 +85,7 @@ impl Draw<'_, '_> {
         copied.into_iter().for_each(|text| self.ask(Request::Copy(text)));
     }
 
-    fn questions(&mut self, ui: &mut Ui, step: &Step, events: &[Event]) {
+    fn questions(&mut self, ui: &mut Ui, step: &Step, events: &[Cow<'_, Event>]) {
         for (index, event) in events.iter().enumerate() {
             if index > 0 {
                 ui.add_space(8.0);

@@ -1,5 +1,6 @@
 //! What all rows share: the session, the texts at hand, the columns of a row, its menu for copying.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use egui::text::{LayoutJob, TextFormat};
@@ -63,8 +64,16 @@ impl<'s, 'a> Draw<'s, 'a> {
         self.requests.push(request);
     }
 
-    pub fn event(&self, index: usize) -> Option<&'a Event> {
-        self.session.events.get(index)
+    /// An event; one whose label is only known from its text has it once that has been read.
+    pub fn event(&self, index: usize) -> Option<Cow<'a, Event>> {
+        let mut event = self.session.events.get(index)?;
+        if event.label.is_empty()
+            && let Some(text) = self.texts.at_hand(TextKey::Event(index), self.document)
+            && !text.label.is_empty()
+        {
+            event.to_mut().label.clone_from(&text.label);
+        }
+        Some(event)
     }
 
     pub fn step(&self, index: u32) -> Option<&'a Step> {
@@ -107,7 +116,7 @@ impl<'s, 'a> Draw<'s, 'a> {
                 let step = self.step(*step);
                 step.map(|step| format!("{}: {}", step.kind.word(), one_line(&step.summary, 80))).unwrap_or_default()
             }
-            Some(Row::Event(index)) => self.event(*index as usize).map(event_name).unwrap_or_default(),
+            Some(Row::Event(index)) => self.event(*index as usize).map(|event| event_name(&event)).unwrap_or_default(),
             Some(Row::Group(start, end)) => {
                 let kind = self.event(*start as usize).map_or("event", |event| event.kind.word());
                 format!("{} × {kind}", end - start)

@@ -10,7 +10,7 @@ use super::super::words;
 use super::draw::{Draw, disclosure, time_column, unread, wrapped};
 use super::texts::Wanted;
 use super::tool::boxed;
-use crate::model::{Event, EventKind};
+use crate::model::{Event, EventKind, Glance};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
 use crate::workspace::document::Part;
@@ -27,12 +27,12 @@ impl Draw<'_, '_> {
         let ground = ui.painter().add(egui::Shape::Noop);
         let mark = self.mark(ui, index);
         match event.kind {
-            EventKind::Text => self.said(ui, index, event),
-            EventKind::Thinking => self.thought(ui, index, event),
-            EventKind::Tool | EventKind::ToolResult | EventKind::FileChange => self.tool_row(ui, index, event),
-            EventKind::Notice | EventKind::Decision | EventKind::Unknown => self.noted(ui, index, event),
-            EventKind::Unreadable => self.unreadable(ui, index, event),
-            _ => self.fact_row(ui, index, event),
+            EventKind::Text => self.said(ui, index, &event),
+            EventKind::Thinking => self.thought(ui, index, &event),
+            EventKind::Tool | EventKind::ToolResult | EventKind::FileChange => self.tool_row(ui, index, &event),
+            EventKind::Notice | EventKind::Decision | EventKind::Unknown => self.noted(ui, index, &event),
+            EventKind::Unreadable => self.unreadable(ui, index, &event),
+            _ => self.fact_row(ui, index, &event),
         }
         self.marked(ui, index, mark);
         self.hovered(ui, ground);
@@ -60,7 +60,7 @@ impl Draw<'_, '_> {
                 Some(text)
             }
             Wanted::Coming => {
-                let height = super::rows::estimate(event, ui.available_width());
+                let height = super::rows::estimate(&Glance::from(event), ui.available_width());
                 self.columns(ui, icon, &right, |draw, ui| {
                     let label = one_line(&event.label, 160);
                     wrapped(ui, &[(&label, false, draw.theme.text), (" …", false, draw.theme.weak)]);
@@ -209,8 +209,8 @@ impl Draw<'_, '_> {
         let open = self.document.is_expanded(fold) || selected;
         let (one, many) = if first.kind == EventKind::Retry { ("retry", "retries") } else { ("notice", "notices") };
         let count = words::count((end - start) as u64, one, many);
-        let colour = self.colour_of(first);
-        self.columns(ui, Some((Icon::of_event(first.kind), colour)), &time_column(first), |draw, ui| {
+        let colour = self.colour_of(&first);
+        self.columns(ui, Some((Icon::of_event(first.kind), colour)), &time_column(&first), |draw, ui| {
             ui.horizontal(|ui| {
                 ui.spacing_mut().item_spacing.x = 2.0;
                 if disclosure(ui, open, &format!("{count} from {}", one_line(&first.label, 40))) {

@@ -6,8 +6,10 @@ use egui::{Color32, Ui};
 use super::super::widgets::icons::Icon;
 use super::super::words;
 use super::draw::{Draw, ICON_COLUMN_PX, LEFT_PX, disclosure, time_column, wrapped};
+use super::texts::Wanted;
 use crate::model::{Event, Evidence, Fact, Marker, Subagent, SubagentStatus, clock};
 use crate::workspace::Request;
+use crate::workspace::bodies::TextKey;
 use crate::workspace::document::Part;
 use crate::workspace::text::{one_line, visible};
 
@@ -124,7 +126,7 @@ impl Draw<'_, '_> {
             SubagentStatus::Finished => ("finished", theme.granted),
             SubagentStatus::Failed => ("failed", theme.failure),
         };
-        let agent: Option<&Subagent> = self.session.subagents.iter().find(|agent| agent.id == id);
+        let agent: Option<(u32, &Subagent)> = (0..).zip(&self.session.subagents).find(|(_, agent)| agent.id == id);
         let fold = Part::Events.of(event.place);
         let open = self.document.is_expanded(fold);
         self.framed(ui, ICON_COLUMN_PX, theme.weak, theme.panel, |draw, ui| {
@@ -133,7 +135,7 @@ impl Draw<'_, '_> {
                 ui.spacing_mut().item_spacing.x = 4.0;
                 super::super::widgets::icons::show(ui, Icon::Subagent, theme.weak);
                 let mut facts = String::new();
-                if let Some(agent) = agent {
+                if let Some((_, agent)) = agent {
                     let count = agent.events.len() as u64;
                     if count > 0 {
                         facts.push_str(&format!(" · {}", words::count(count, "event", "events")));
@@ -156,32 +158,39 @@ impl Draw<'_, '_> {
                     let job = super::draw::line_job(ui, &pieces);
                     ui.add(egui::Label::new(job).truncate());
                 });
-                if agent.is_some_and(|agent| !agent.events.is_empty())
+                if agent.is_some_and(|(_, agent)| !agent.events.is_empty())
                     && disclosure(ui, open, &format!("the events of subagent {name}, {word}"))
                 {
                     draw.ask(Request::Expand(fold));
                 }
             });
-            if let (true, Some(agent)) = (open, agent) {
-                draw.subagent_events(ui, agent);
+            if let (true, Some((number, agent))) = (open, agent) {
+                draw.subagent_events(ui, number, agent);
             }
         });
     }
 
-    fn subagent_events(&mut self, ui: &mut Ui, agent: &Subagent) {
+    fn subagent_events(&mut self, ui: &mut Ui, number: u32, agent: &Subagent) {
         let theme = self.theme;
         ui.add_space(4.0);
-        for event in agent.events.iter().filter(|event| !event.folded).take(LISTED) {
+        let shown = (0..).zip(agent.events.iter()).filter(|(_, event)| !event.folded);
+        for (index, event) in shown.take(LISTED) {
             let (rect, response) = ui.allocate_exact_size(egui::vec2(ui.available_width(), 20.0), egui::Sense::hover());
             if !ui.is_rect_visible(rect) {
                 continue;
             }
-            let colour = self.colour_of(event);
+            let colour = self.colour_of(&event);
             let icon = event.marker.as_deref().map_or_else(|| Icon::of_event(event.kind), Icon::of_marker);
             let at = egui::pos2(rect.left() + 8.0, rect.center().y);
             super::super::widgets::icons::paint(ui.painter(), icon, at, 11.0, colour);
             let name = event.tool.as_ref().map_or(String::new(), |tool| format!("{} ", one_line(&tool.name, 40)));
-            let label = format!("{name}{}", one_line(&event.label, 160));
+            let read = if event.label.is_empty() && event.text_bytes > 0 {
+                self.text(TextKey::OfAgent { agent: number, event: index })
+            } else {
+                Wanted::Coming
+            };
+            let label = read.ready().map_or(&event.label, |text| &text.label);
+            let label = format!("{name}{}", one_line(label, 160));
             let mut job = super::draw::line_job(ui, &[(&label, false, theme.weak)]);
             job.wrap = egui::text::TextWrapping::truncate_at_width(rect.width() - LEFT_PX - 8.0);
             let galley = ui.fonts_mut(|fonts| fonts.layout_job(job));

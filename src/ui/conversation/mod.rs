@@ -159,7 +159,7 @@ impl Rows for Conversation<'_, '_> {
                 30.0 + 19.0 * (bytes as f32 * 7.0 / width_px.max(100.0)).ceil().clamp(1.0, 13.0)
             }
             Some(Row::Event(index)) => {
-                session.events.get(*index as usize).map_or(30.0, |event| rows::estimate(event, width_px))
+                session.events.glance(*index as usize).map_or(30.0, |event| rows::estimate(&event, width_px))
             }
             _ => 30.0,
         }

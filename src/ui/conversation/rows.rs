@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::model::{Event, EventKind, Fact, MarkerKind, Place, Session, Step, StepKind, ToolState};
+use crate::model::{EventKind, Events, Glance, MarkerKind, Place, Session, Step, StepKind, ToolState};
 
 /// Runs of notices are grouped from this length.
 const NOTICES: usize = 3;
@@ -102,7 +102,7 @@ impl Table {
     fn events(&mut self, session: &Session, range: Range<usize>, seen: &mut HashMap<Place, u16>) {
         let mut index = range.start;
         while index < range.end {
-            let Some(event) = session.events.get(index) else { break };
+            let Some(event) = session.events.glance(index) else { break };
             let count = seen.entry(event.place).or_insert(0);
             let key = RowKey::Event(event.place, *count);
             *count = count.saturating_add(1);
@@ -164,33 +164,25 @@ impl Table {
 }
 
 /// How many events from `start` on are of the same quiet kind.
-fn run(events: &[Event], start: usize, end: usize) -> usize {
-    let Some(first) = events.get(start) else { return 0 };
+fn run(events: &Events, start: usize, end: usize) -> usize {
+    let Some(first) = events.glance(start) else { return 0 };
     if !matches!(first.kind, EventKind::Notice | EventKind::Retry) {
         return 1;
     }
-    let same = |event: &Event| event.kind == first.kind && !event.folded;
-    events.get(start..end).unwrap_or_default().iter().take_while(|event| same(event)).count()
+    events.glances(start..end).take_while(|event| event.kind == first.kind && !event.folded).count()
 }
 
 /// Which folded event belongs to which call.
-fn folded(events: &[Event]) -> Vec<(u32, u32)> {
-    let mut calls: HashMap<&str, u32> = HashMap::new();
+fn folded(events: &Events) -> Vec<(u32, u32)> {
+    let mut calls: HashMap<u64, u32> = HashMap::new();
     let mut folded = Vec::new();
-    for (index, event) in events.iter().enumerate() {
-        if !event.folded {
-            if let Some(id) = event.tool.as_ref().and_then(|tool| tool.call_id.as_deref()) {
-                calls.insert(id, index as u32);
+    for (event, index) in events.glances(0..events.len()).zip(0..) {
+        match event.call {
+            Some(id) if !event.folded && event.tool.is_some() => {
+                calls.insert(id, index);
             }
-            continue;
-        }
-        let approved = event.marker.as_ref().and_then(|marker| match &marker.fact {
-            Fact::Approval { tool_call_id, .. } => tool_call_id.as_deref(),
-            _ => None,
-        });
-        let id = approved.or_else(|| event.tool.as_ref().and_then(|tool| tool.call_id.as_deref()));
-        if let Some(call) = id.and_then(|id| calls.get(id)) {
-            folded.push((*call, index as u32));
+            Some(id) if event.folded => folded.extend(calls.get(&id).map(|call| (*call, index))),
+            _ => {}
         }
     }
     folded.sort_unstable();
@@ -201,10 +193,12 @@ fn folded(events: &[Event]) -> Vec<(u32, u32)> {
 fn question_of(session: &Session, step: &Step) -> Option<Range<usize>> {
     let events = &session.events;
     let asks = |index: usize| {
-        events.get(index).is_some_and(|event| {
-            let call = event.tool.as_ref().and_then(|tool| tool.call_id.as_deref());
-            event.kind == EventKind::Question && (step.tool_call_id.is_none() || call == step.tool_call_id.as_deref())
-        })
+        let is_question = events.glance(index).is_some_and(|event| event.kind == EventKind::Question);
+        is_question
+            && events.get(index).is_some_and(|event| {
+                let call = event.tool.as_ref().and_then(|tool| tool.call_id.as_deref());
+                step.tool_call_id.is_none() || call == step.tool_call_id.as_deref()
+            })
     };
     if asks(step.events.start) && step.events.start < step.events.end {
         let end = (step.events.start..step.events.end).take_while(|index| asks(*index)).count() + step.events.start;
@@ -217,18 +211,18 @@ fn question_of(session: &Session, step: &Step) -> Option<Range<usize>> {
 }
 
 /// A guess at the height of an event's row, in points.
-pub fn estimate(event: &Event, width_px: f32) -> f32 {
+pub fn estimate(event: &Glance, width_px: f32) -> f32 {
     let columns = (width_px / 7.0).max(20.0);
     let lines = |bytes: u32| (bytes as f32 / columns).ceil().max(1.0);
     match event.kind {
         EventKind::Text | EventKind::Steering => 12.0 + 19.0 * lines(event.text_bytes).min(3_000.0),
         EventKind::Thinking | EventKind::Notice | EventKind::Decision => 30.0,
         EventKind::Tool | EventKind::ToolResult | EventKind::FileChange => {
-            let denied = event.tool.as_ref().is_some_and(|tool| tool.state == ToolState::Denied);
+            let denied = event.tool == Some(ToolState::Denied);
             if event.text_bytes < 120 || denied { 34.0 } else { 54.0 + 17.0 * lines(event.text_bytes).min(12.0) }
         }
         EventKind::Unknown | EventKind::Unreadable => 60.0,
-        _ if event.marker.as_ref().is_some_and(|marker| marker.kind() == MarkerKind::Commits) => 34.0,
+        _ if event.marker == Some(MarkerKind::Commits) => 34.0,
         _ => 46.0,
     }
 }

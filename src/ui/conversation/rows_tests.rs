@@ -40,8 +40,12 @@ fn folded_events_have_no_row_and_belong_to_their_call() {
     let draft = cart();
     let session = &draft.fake.session;
     let table = table(&draft, false);
-    let call =
-        session.events.iter().position(|event| event.tool.as_ref().is_some_and(|tool| tool.name == "Edit")).unwrap();
+    let call = session
+        .events
+        .all()
+        .iter()
+        .position(|event| event.tool.as_ref().is_some_and(|tool| tool.name == "Edit"))
+        .unwrap();
     assert_eq!(table.folded_into(call).collect::<Vec<_>>(), [call + 1]);
     assert!(!table.rows.contains(&Row::Event(call as u32 + 1)));
     assert_eq!(table.row_of_event(call + 1, session), table.row_of_event(call, session));
@@ -86,8 +90,8 @@ fn quiet_runs_are_grouped_and_found_by_each_of_their_events() {
 #[test]
 fn keys_are_different_even_where_events_share_a_record() {
     let mut draft = plain(3, 3);
-    let place = draft.fake.session.events[0].place;
-    draft.fake.session.events.iter_mut().for_each(|event| event.place = place);
+    let place = draft.fake.session.events.all()[0].place;
+    draft.fake.session.events.list_mut().iter_mut().for_each(|event| event.place = place);
     let table = table(&draft, false);
     let keys: HashSet<RowKey> = (0..table.rows.len()).map(|row| table.key(row)).collect();
     assert_eq!(keys.len(), table.rows.len());

@@ -71,6 +71,14 @@ impl Texts {
         (Wanted::Ready(text), stale)
     }
 
+    /// A text as far as it has been read; nothing is asked for.
+    pub fn at_hand<'t>(&'t self, key: TextKey, document: &'t Document) -> Option<&'t EventText> {
+        match document.bodies.get(key) {
+            Some(Slot::Ready(text)) => Some(text),
+            _ => self.now.get(&key).or(self.last.get(&key)).map(|held| &*held.text),
+        }
+    }
+
     /// Changes when another text stands behind `key`.
     pub fn stamp(&self, key: TextKey, document: &Document, session: &Session) -> u64 {
         let held = || {
@@ -97,8 +105,11 @@ impl Texts {
 
 fn place_of(key: TextKey, session: &Session) -> Option<Place> {
     match key {
-        TextKey::Event(index) => session.events.get(index).map(|event| event.place),
+        TextKey::Event(index) => session.events.glance(index).map(|event| event.place),
         TextKey::Prompt(number) => session.step(number).map(|step| step.place),
+        TextKey::OfAgent { agent, event } => {
+            session.subagents.get(agent as usize)?.events.glance(event as usize).map(|event| event.place)
+        }
         TextKey::Raw(place) => Some(place),
     }
 }
@@ -136,7 +147,7 @@ mod tests {
         document.bodies.clear();
         texts.begin();
         let mut other = plain(1, 1).fake.session;
-        other.events[0].place.record += 1;
+        other.events.list_mut()[0].place.record += 1;
         assert!(matches!(texts.find(key, &document, &other), (Wanted::Coming, true)));
     }
 }

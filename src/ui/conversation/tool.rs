@@ -9,7 +9,7 @@ use super::super::widgets::long_text::{LongTextBox, small_button};
 use super::super::widgets::selectable;
 use super::draw::{Draw, line_job, time_column, unread, wrapped};
 use super::texts::Wanted;
-use crate::model::{Decision, Event, EventKind, Fact, Marker, ToolState};
+use crate::model::{Decision, Event, EventKind, Fact, Glance, Marker, ToolState};
 use crate::workspace::Request;
 use crate::workspace::document::{Fold, Part};
 use crate::workspace::text::{EventText, Form, LongText, one_line, visible};
@@ -48,7 +48,7 @@ impl Draw<'_, '_> {
                 Some(text) => draw.boxes(ui, event, text),
                 None if event.text_bytes > 120 && !denied => {
                     // Room for what is on its way, so that what is below does not jump when it comes.
-                    ui.add_space(super::rows::estimate(event, ui.available_width()) - 34.0);
+                    ui.add_space(super::rows::estimate(&Glance::from(event), ui.available_width()) - 34.0);
                 }
                 None => {}
             }

@@ -1,5 +1,7 @@
 //! Names and values of a step and of an event.
 
+use std::borrow::Cow;
+
 use egui::{Align, Label, Layout, RichText, Sense, Ui, vec2};
 
 use super::super::Scene;
@@ -20,8 +22,8 @@ pub struct Sums {
 
 impl Sums {
     pub fn of(session: &Session, step: &Step) -> Self {
-        let events = session.events_of(step);
-        Self { waited_ms: waited_ms(events), models: models(events, step) }
+        let marked = || session.events.marked(step.events.clone());
+        Self { waited_ms: waited_ms(marked()), models: models(marked(), step) }
     }
 }
 
@@ -53,8 +55,8 @@ pub fn step(ui: &mut Ui, scene: &mut Scene<'_>, step: &Step, sums: &Sums) {
 }
 
 /// The model, and the one before it where a fallback replaced it.
-fn models(events: &[Event], step: &Step) -> Option<String> {
-    let from = events.iter().find_map(|event| match event.marker.as_deref().map(|marker| &marker.fact) {
+fn models<'e>(mut events: impl Iterator<Item = Cow<'e, Event>>, step: &Step) -> Option<String> {
+    let from = events.find_map(|event| match event.marker.as_deref().map(|marker| &marker.fact) {
         Some(Fact::Fallback { from: Some(from), to: Some(to), .. }) => Some(format!("{from} → {to}")),
         _ => None,
     });
@@ -62,9 +64,8 @@ fn models(events: &[Event], step: &Step) -> Option<String> {
 }
 
 /// Time in which a person was waited for: approvals that were asked for and questions.
-fn waited_ms(events: &[Event]) -> i64 {
+fn waited_ms<'e>(events: impl Iterator<Item = Cow<'e, Event>>) -> i64 {
     events
-        .iter()
         .map(|event| match event.marker.as_deref().map(|marker| &marker.fact) {
             Some(Fact::Approval { waited_ms: Some(waited), .. }) => *waited,
             Some(Fact::Question { .. }) => event.duration_ms.unwrap_or(0),

@@ -32,7 +32,7 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState) {
                 ui.label(RichText::new("Nothing is selected").color(scene.theme.weak));
                 separator(ui, scene);
             }
-            if let Some(event) = event {
+            if let Some(event) = event.as_deref() {
                 fields::event(ui, scene, event);
                 separator(ui, scene);
             }
@@ -48,7 +48,7 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState) {
             }
             tokens(ui, scene, &step.map(|step| step.usage).unwrap_or_default(), &scene.session.usage);
             kin::show(ui, scene);
-            if let Some(place) = event.map(|event| event.place).or(step.map(|step| step.place)) {
+            if let Some(place) = event.as_deref().map(|event| event.place).or(step.map(|step| step.place)) {
                 separator(ui, scene);
                 raw(ui, scene, place);
             }

@@ -125,7 +125,10 @@ impl Rows for StepRows<'_, '_> {
         let session: &Session = self.scene.session;
         let Some(step) = session.steps.get(row) else { return };
         let theme = self.scene.theme;
-        let chips = self.chips.entry(step.number).or_insert_with(|| chips::of_events(session.events_of(step), theme));
+        let chips = self
+            .chips
+            .entry(step.number)
+            .or_insert_with(|| chips::of_events(session.events.marked(step.events.clone()), theme));
         let selected = self.selected == Some(step.number);
         let response = draw(ui, self.scene, step, chips, selected, selected && self.focused);
         if !measuring && response.clicked() {

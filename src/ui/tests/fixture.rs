@@ -35,7 +35,7 @@ impl Recording for Fake {
     }
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {
-        let index = self.session.events.iter().position(|other| std::ptr::eq(other, event));
+        let index = self.session.events.all().iter().position(|other| std::ptr::eq(other, event));
         Ok(index.and_then(|index| self.bodies.get(&index)).cloned().unwrap_or_default())
     }
 
@@ -87,7 +87,7 @@ pub fn empty() -> Session {
         relatives: Vec::new(),
         usage: Usage::default(),
         steps: Vec::new(),
-        events: Vec::new(),
+        events: Vec::new().into(),
         subagents: Vec::new(),
         capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay],
         report: Report::default(),

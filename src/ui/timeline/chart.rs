@@ -45,7 +45,7 @@ impl Chart {
             ended_ms: step.ended_at.map(|at| at.0),
             events: step.events.clone(),
         });
-        let event_ms = |event: usize| session.events.get(event).and_then(|event| event.at).map(|at| at.0);
+        let event_ms = |event: usize| session.events.glance(event).and_then(|event| event.at).map(|at| at.0);
         let axis = Axis::new(scale, session.events.len(), event_ms, steps);
         let view = View { start: 0.0, end: axis.length() };
         Self {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::model::{Decision, Fact, Marker, MarkerKind, Session};
+use crate::model::{Decision, MarkerKind, Session};
 
 /// A row of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,30 +86,25 @@ impl Class {
         Self::Subagent,
     ];
 
-    pub fn of(marker: &Marker) -> Self {
-        match &marker.fact {
-            Fact::Approval { decision, .. } => match decision {
-                Decision::Granted => Self::Granted,
-                Decision::Denied => Self::Denied,
-                Decision::Cancelled => Self::Cancelled,
-                Decision::Pending => Self::Pending,
-                Decision::Auto => Self::Auto,
-                Decision::Blocked => Self::Blocked,
-            },
-            fact => match fact.kind() {
-                MarkerKind::Question => Self::Question,
-                MarkerKind::Approval => Self::Granted,
-                MarkerKind::Denial => Self::Denied,
-                MarkerKind::Fallback => Self::Fallback,
-                MarkerKind::Retry => Self::Retry,
-                MarkerKind::Failure => Self::Failure,
-                MarkerKind::Quota => Self::Quota,
-                MarkerKind::Interruption => Self::Interruption,
-                MarkerKind::Steering => Self::Steering,
-                MarkerKind::Commits => Self::Commits,
-                MarkerKind::Compaction => Self::Compaction,
-                MarkerKind::Subagent => Self::Subagent,
-            },
+    /// The class of a marker; approvals are told apart by what was decided.
+    pub fn new(marker: MarkerKind, decision: Option<Decision>) -> Self {
+        match (decision, marker) {
+            (Some(Decision::Granted), _) | (None, MarkerKind::Approval) => Self::Granted,
+            (Some(Decision::Denied), _) | (None, MarkerKind::Denial) => Self::Denied,
+            (Some(Decision::Cancelled), _) => Self::Cancelled,
+            (Some(Decision::Pending), _) => Self::Pending,
+            (Some(Decision::Auto), _) => Self::Auto,
+            (Some(Decision::Blocked), _) => Self::Blocked,
+            (None, MarkerKind::Question) => Self::Question,
+            (None, MarkerKind::Fallback) => Self::Fallback,
+            (None, MarkerKind::Retry) => Self::Retry,
+            (None, MarkerKind::Failure) => Self::Failure,
+            (None, MarkerKind::Quota) => Self::Quota,
+            (None, MarkerKind::Interruption) => Self::Interruption,
+            (None, MarkerKind::Steering) => Self::Steering,
+            (None, MarkerKind::Commits) => Self::Commits,
+            (None, MarkerKind::Compaction) => Self::Compaction,
+            (None, MarkerKind::Subagent) => Self::Subagent,
         }
     }
 
@@ -159,9 +154,9 @@ impl Marks {
     /// Goes through all events once.
     pub fn of(session: &Session) -> Self {
         let mut marks = Self::default();
-        for (event, index) in session.events.iter().zip(0_u32..) {
-            let Some(marker) = event.marker.as_deref() else { continue };
-            let class = Class::of(marker);
+        for (event, index) in session.events.glances(0..session.events.len()).zip(0_u32..) {
+            let Some(marker) = event.marker else { continue };
+            let class = Class::new(marker, event.decision);
             if let Some(list) = marks.classes.get_mut(class as usize) {
                 list.push(index);
             }

@@ -220,9 +220,8 @@ impl Brush<'_> {
         }
         let mut x = rect.left() + 1.0;
         for (_, event) in mark.shown.iter().flatten() {
-            let Some(marker) = self.session.events.get(*event).and_then(|event| event.marker.as_deref()) else {
-                continue;
-            };
+            let Some(event) = self.session.events.get(*event) else { continue };
+            let Some(marker) = event.marker.as_deref() else { continue };
             let at = pos2(x + ICON_PX / 2.0, rect.center().y);
             icons::paint(self.painter, Icon::of_marker(marker), at, ICON_PX - 1.0, self.theme.marker(marker));
             x += ICON_PX;

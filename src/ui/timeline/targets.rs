@@ -118,10 +118,10 @@ fn id(ui: &Ui, session: &Session, target: &Target<'_>) -> Id {
         Target::Steps(first, _) => ui.scope_id().with(("steps", first)),
         Target::Mark(lane, mark) => {
             let start = mark.events.start;
-            let place = session.events.get(start).map(|event| event.place);
+            let place = session.events.glance(start).map(|event| event.place);
             // One record may say several things.
-            let before = session.events.get(start.saturating_sub(LOOKED_BACK)..start).unwrap_or_default();
-            let same = before.iter().rev().take_while(|event| Some(event.place) == place).count();
+            let before = session.events.glances(start.saturating_sub(LOOKED_BACK)..start);
+            let same = before.rev().take_while(|event| Some(event.place) == place).count();
             ui.scope_id().with(("mark", lane, place, same))
         }
     }

@@ -62,7 +62,7 @@ fn a_click_on_a_mark_selects_the_event() {
     let event = events_asked_for(&harness);
     assert_eq!(event.len(), 1);
     let session = harness.state().session();
-    assert!(session.events[event[0]].marker.is_some());
+    assert!(session.events.all()[event[0]].marker.is_some());
     assert_eq!(session.step_of_event(event[0]).unwrap().number, 8);
 }
 

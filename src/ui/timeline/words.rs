@@ -1,6 +1,7 @@
 //! What is said of the strip's parts: tooltips, and names for screen readers. Texts from files are cut here, since a
 //! message may be megabytes long.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::lanes::{Class, Lane, Marks};
@@ -49,9 +50,10 @@ fn step_words(session: &Session, events: &Range<usize>) -> Option<String> {
     }
 }
 
-fn marked(session: &Session, event: usize) -> Option<(&Event, &Marker)> {
+fn marked(session: &Session, event: usize) -> Option<(Cow<'_, Event>, Marker)> {
     let event = session.events.get(event)?;
-    Some((event, event.marker.as_deref()?))
+    let marker = event.marker.as_deref()?.clone();
+    Some((event, marker))
 }
 
 /// The marks of a lane among some events: `11 approved, 1 denied`.
@@ -68,7 +70,7 @@ pub fn mark_name(session: &Session, marks: &Marks, lane: Lane, mark: &Mark) -> S
     let step = step_words(session, &mark.events).unwrap_or_default();
     match marked(session, mark.events.start) {
         Some((_, marker)) if mark.count == 1 => {
-            format!("{}, {}, {step}", marker.kind().word(), one_line(&words::marker(marker), NAME_CHARS))
+            format!("{}, {}, {step}", marker.kind().word(), one_line(&words::marker(&marker), NAME_CHARS))
         }
         _ => format!("{}, {step}", counts(marks, lane, &mark.events)),
     }
@@ -78,15 +80,17 @@ pub fn mark_tip(session: &Session, marks: &Marks, lane: Lane, mark: &Mark) -> Ti
     let step = step_words(session, &mark.events);
     let Some((event, marker)) = marked(session, mark.events.start) else { return Tip::default() };
     if mark.count == 1 {
-        let said = words::marker(marker);
+        let said = words::marker(&marker);
         let mut lines = Vec::new();
-        if !event.label.is_empty() && !said.contains(&*event.label) {
-            lines.push(one_line(&event.label, TOOLTIP_CHARS));
+        let tool = event.tool.as_deref().map_or("", |tool| &tool.name);
+        let about = if event.label.is_empty() { tool } else { &event.label };
+        if !said.contains(about) {
+            lines.push(one_line(about, TOOLTIP_CHARS));
         }
         lines.push(joined([Some(marker.kind().word().to_owned()), step, time(marker.at.or(event.at))]));
         return Tip { title: one_line(&said, TOOLTIP_CHARS), lines };
     }
-    let last = session.events.get(mark.events.end.saturating_sub(1)).and_then(|event| event.at);
+    let last = session.events.glance(mark.events.end.saturating_sub(1)).and_then(|event| event.at);
     let times = time(event.at).zip(time(last)).map(|(first, last)| format!("{first} to {last}"));
     let lines = vec![joined([step, times]), "click to see them apart".to_owned()];
     Tip { title: counts(marks, lane, &mark.events), lines }
@@ -104,7 +108,7 @@ pub fn step_name(step: &Step) -> String {
 }
 
 pub fn step_tip(session: &Session, marks: &Marks, step: &Step) -> Tip {
-    let last = session.events_of(step).iter().rev().find_map(|event| event.at);
+    let last = session.events.glances(step.events.clone()).rev().find_map(|event| event.at);
     let took = step.at.zip(step.ended_at.max(last)).map(|(at, end)| duration_words(end.since(at)));
     let mut lines = vec![joined([Some(step.kind.word().to_owned()), time(step.at), took])];
     let marked: Vec<String> = Lane::ALL

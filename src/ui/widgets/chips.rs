@@ -1,5 +1,6 @@
 //! Marker chips: a shape and a word in a rounded outline.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use egui::{Align2, Color32, CornerRadius, Rect, Response, Sense, Stroke, StrokeKind, Ui, pos2, vec2};
@@ -105,16 +106,16 @@ impl Chip {
 }
 
 /// The chips of a step: one for each kind of marker among its events, counted where there are several.
-pub fn of_events(events: &[Event], theme: &Theme) -> Vec<Chip> {
+pub fn of_events<'e>(events: impl Iterator<Item = Cow<'e, Event>>, theme: &Theme) -> Vec<Chip> {
     #[derive(PartialEq, Eq, PartialOrd, Ord)]
     enum Group {
         Kind(MarkerKind),
         Waiting,
         Auto,
     }
-    let mut counts: BTreeMap<Group, (usize, &Marker)> = BTreeMap::new();
-    let mut subagents: HashSet<&str> = HashSet::new();
-    for marker in events.iter().filter_map(|event| event.marker.as_deref()) {
+    let mut counts: BTreeMap<Group, (usize, Box<Marker>)> = BTreeMap::new();
+    let mut subagents: HashSet<String> = HashSet::new();
+    for marker in events.filter_map(|event| event.into_owned().marker) {
         let group = match &marker.fact {
             Fact::Approval { decision: Decision::Auto, .. } => Group::Auto,
             Fact::Approval { decision: Decision::Pending, .. } => Group::Waiting,
@@ -123,7 +124,7 @@ pub fn of_events(events: &[Event], theme: &Theme) -> Vec<Chip> {
         // What is counted is what is told of: commits, not reports of commits; subagents, not their coming and going.
         let more = match &marker.fact {
             Fact::Commits { commits, unavailable: None } => commits.len().max(1),
-            Fact::Subagent { id, .. } => usize::from(subagents.insert(id)),
+            Fact::Subagent { id, .. } => usize::from(subagents.insert(id.clone())),
             _ => 1,
         };
         counts.entry(group).or_insert((0, marker)).0 += more;
@@ -137,7 +138,7 @@ pub fn of_events(events: &[Event], theme: &Theme) -> Vec<Chip> {
                 Group::Kind(kind) => chip_word(kind, count),
             };
             let text = if count == 1 { word.to_owned() } else { format!("{count} {word}") };
-            Chip::new(Icon::of_marker(marker), text, theme.marker(marker))
+            Chip::new(Icon::of_marker(&marker), text, theme.marker(&marker))
         })
         .collect()
 }

@@ -17,6 +17,8 @@ use crate::model::{Event, EventKind};
 #[derive(Clone, Debug, Default)]
 pub struct EventText {
     pub text: LongText,
+    /// One line that stands for the event, where the event itself holds none.
+    pub label: Box<str>,
     /// The same text as Markdown, where an agent wrote it and it is not too long.
     pub markdown: Option<Markdown>,
     /// Words in the text.
@@ -46,6 +48,7 @@ impl EventText {
         };
         Self {
             text: LongText::new(body.text),
+            label: body.label,
             markdown,
             words,
             tool,

@@ -78,7 +78,7 @@ fn the_last_line_may_be_torn() {
     bytes.extend_from_slice(br#"{"type":"assistant","uuid":"a99","parentUuid":"a12","mess"#);
     let (_folder, recording) = open_bytes(&bytes);
     assert_eq!(records(&*recording).torn, 1);
-    assert_eq!(recording.session().events.last().map(|event| event.kind), Some(EventKind::Unreadable));
+    assert_eq!(recording.session().events.all().last().map(|event| event.kind), Some(EventKind::Unreadable));
     // A whole last line without a line feed is a record like others.
     let whole = rich().bytes();
     let (_folder, recording) = open_bytes(whole.trim_ascii_end());
@@ -152,7 +152,7 @@ fn values_that_are_no_records_are_kept_and_shown() {
     let (_folder, recording) = open_bytes(&script.bytes());
     let records = records(&*recording);
     assert_eq!((records.total, records.read, records.unknown, records.unreadable), (6, 1, 4, 1));
-    let unreadable = recording.session().events.iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
+    let unreadable = recording.session().events.all().iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
     assert_eq!(recording.body(unreadable).unwrap().text, "nonsense");
 }
 
@@ -161,7 +161,7 @@ fn of_a_huge_record_that_cannot_be_read_the_start_is_shown() {
     let mut script = Script::new();
     script.prompt("u1", "One").raw(&format!("{{\"type\":{}", "x".repeat(9 * 1024 * 1024 - 8)));
     let (_folder, recording) = open_bytes(&script.bytes());
-    let event = &recording.session().events[0];
+    let event = &recording.session().events.all()[0];
     let text = recording.body(event).unwrap().text;
     assert_eq!(text.len(), 8 * 1024 * 1024 + "\n… 1048576 bytes more".len());
     assert!(text.starts_with("{\"type\":xxx") && text.ends_with("\n… 1048576 bytes more"));
@@ -202,7 +202,7 @@ fn depth_and_length_have_no_say() {
     ));
     let (_folder, recording) = open_bytes(&script.bytes());
     assert_eq!(records(&*recording).read, 3);
-    let event = &recording.session().events[0];
+    let event = &recording.session().events.all()[0];
     assert_eq!(event.kind, EventKind::Tool);
     assert!(event.label.chars().count() <= 160);
     recording.body(event).unwrap();
@@ -230,7 +230,7 @@ fn an_export_opens_in_the_order_of_its_array() {
         let session = recording.session();
         let summaries: Vec<_> = session.steps.iter().map(|step| step.summary.as_str()).collect();
         assert_eq!(summaries, ["Add two numbers", "Thanks"]);
-        let kinds: Vec<_> = session.events.iter().map(|event| event.kind).collect();
+        let kinds: Vec<_> = session.events.all().iter().map(|event| event.kind).collect();
         assert_eq!(kinds, [EventKind::Text, EventKind::Tool]);
         assert_eq!((session.report.records.total, session.report.records.read), (4, 4));
         assert_eq!(session.id, "export");
@@ -439,7 +439,7 @@ fn raw_control_characters_in_a_text_are_read_as_spaces() {
     assert_eq!((session.steps.len(), records(&*recording).read), (2, 4));
     assert_eq!(problems(&*recording), [(Locator::Line(2), ProblemKind::Repaired)]);
     assert_eq!(session.report.problems[0].message, "raw control characters were read as spaces");
-    assert_eq!(recording.body(&session.events[0]).unwrap().text, "one   two");
+    assert_eq!(recording.body(&session.events.all()[0]).unwrap().text, "one   two");
     // The agent reads no such line: a fork must have a better one.
     let fork = recording.fork(Cut::After(2), Watch::none()).unwrap();
     let path = folder.path().join(&fork.file_name);
@@ -546,7 +546,7 @@ fn ask_everything(recording: &dyn Recording) {
     let session = recording.session();
     let records = session.report.records;
     assert_eq!(records.total, records.read + records.unknown + records.duplicate + records.unreadable + records.torn);
-    for event in session.events.iter().chain(session.subagents.iter().flat_map(|agent| &agent.events)) {
+    for event in session.events.all().iter().chain(session.subagents.iter().flat_map(|agent| agent.events.all())) {
         assert!(event.label.chars().count() <= 160);
         let _ = recording.body(event).unwrap();
         assert!(recording.origin(event.place).is_some());

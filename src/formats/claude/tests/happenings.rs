@@ -12,7 +12,7 @@ use crate::model::{
 use crate::store::Watch;
 
 fn event(session: &Session, kind: EventKind) -> &Event {
-    session.events.iter().find(|event| event.kind == kind).unwrap_or_else(|| panic!("no {kind:?}"))
+    session.events.all().iter().find(|event| event.kind == kind).unwrap_or_else(|| panic!("no {kind:?}"))
 }
 
 fn fact(event: &Event) -> &Fact {
@@ -26,7 +26,7 @@ fn a_grant_is_folded_into_its_call() {
     let decision = json!({"permissionDecision": {"decision": "accept", "source": "user_temporary", "grantScope": "once", "reasonCode": "unknown"}});
     script.result("r1", "t1", "hi", decision).says("a2", "Written.");
     let session = session(&script);
-    let tool = &session.events[0];
+    let tool = &session.events.all()[0];
     assert_eq!((tool.kind, &*tool.label, tool.duration_ms), (EventKind::Tool, "echo hi", Some(1000)));
     let details = tool.tool.as_ref().unwrap();
     assert_eq!(
@@ -34,7 +34,7 @@ fn a_grant_is_folded_into_its_call() {
         ("Bash", Some("t1"), ToolState::Done)
     );
     assert_eq!(tool.marker, None);
-    let approval = &session.events[1];
+    let approval = &session.events.all()[1];
     assert!(approval.folded && approval.kind == EventKind::Approval);
     assert_eq!(
         *fact(approval),
@@ -66,10 +66,11 @@ fn refusals_are_no_failures_and_failures_no_refusals() {
         json!({}),
     );
     let session = session(&script);
-    let states: Vec<_> = session.events.iter().filter_map(|event| Some(event.tool.as_ref()?.state)).collect();
+    let states: Vec<_> = session.events.all().iter().filter_map(|event| Some(event.tool.as_ref()?.state)).collect();
     assert_eq!(states, [ToolState::Denied, ToolState::Failed, ToolState::Denied]);
     let decisions: Vec<_> = session
         .events
+        .all()
         .iter()
         .filter_map(|event| match &event.marker.as_ref()?.fact {
             Fact::Approval { decision, by, reason, waited_ms, .. } => {
@@ -87,6 +88,7 @@ fn refusals_are_no_failures_and_failures_no_refusals() {
     );
     let failures: Vec<_> = session
         .events
+        .all()
         .iter()
         .filter_map(|event| match &event.marker.as_ref()?.fact {
             Fact::Failure { code, message } => Some((code.clone(), message.as_str())),
@@ -124,10 +126,10 @@ fn retries_and_errors_of_the_service() {
         status: Some(status),
         message: Some(message.into()),
     };
-    assert_eq!(*fact(&session.events[0]), retry(2, 529, "529 overloaded"));
-    assert_eq!(*fact(&session.events[1]), retry(3, 401, "who?"));
+    assert_eq!(*fact(&session.events.all()[0]), retry(2, 529, "529 overloaded"));
+    assert_eq!(*fact(&session.events.all()[1]), retry(3, 401, "who?"));
     let failure = Fact::Failure { code: Some("400".into()), message: "API Error: 400 no".into() };
-    assert_eq!(*fact(&session.events[2]), failure);
+    assert_eq!(*fact(&session.events.all()[2]), failure);
     assert_eq!(session.steps[0].outcome, Outcome::Failed);
     assert_eq!(session.usage.total(), 0);
     assert_eq!(session.usage.input, None, "what no model served cost nothing, and nothing is not zero");
@@ -193,10 +195,10 @@ fn refusals_of_the_service_and_what_they_took_back() {
         json!({"subtype": "api_refusal", "apiRefusalCategory": "policy", "apiRefusalExplanation": "No."}),
     );
     let session = session(&script);
-    let kinds: Vec<_> = session.events.iter().map(|event| event.kind).collect();
+    let kinds: Vec<_> = session.events.all().iter().map(|event| event.kind).collect();
     assert_eq!(kinds, [EventKind::Fallback, EventKind::Notice, EventKind::Failure]);
-    assert_eq!(&*session.events[1].label, "2 earlier messages were taken back");
-    assert_eq!(*fact(&session.events[2]), Fact::Failure { code: Some("policy".into()), message: "No.".into() });
+    assert_eq!(&*session.events.all()[1].label, "2 earlier messages were taken back");
+    assert_eq!(*fact(&session.events.all()[2]), Fact::Failure { code: Some("policy".into()), message: "No.".into() });
 }
 
 #[test]
@@ -211,7 +213,7 @@ fn an_interruption_ends_a_turn() {
     let session = session(&script);
     let outcomes: Vec<_> = session.steps.iter().map(|step| step.outcome).collect();
     assert_eq!(outcomes, [Outcome::Interrupted, Outcome::Interrupted, Outcome::Interrupted]);
-    let count = session.events.iter().filter(|event| event.kind == EventKind::Interruption).count();
+    let count = session.events.all().iter().filter(|event| event.kind == EventKind::Interruption).count();
     assert_eq!(count, 3);
 }
 
@@ -224,7 +226,7 @@ fn thinking_is_shown_when_there_is_some() {
     script.block("a3", "m1", json!({"type": "redacted_thinking", "data": "abc"}), 1);
     script.block("a4", "m1", json!({"type": "novelty"}), 1);
     let session = session(&script);
-    let found: Vec<_> = session.events.iter().map(|event| (event.kind, &*event.label)).collect();
+    let found: Vec<_> = session.events.all().iter().map(|event| (event.kind, &*event.label)).collect();
     assert_eq!(
         found,
         [
@@ -272,7 +274,7 @@ fn attachments_are_hidden_but_for_a_few() {
     script.chain("h5", "attachment", attach(json!({"type": "plan_mode"})));
     let (_folder, recording) = open_bytes(&script.bytes());
     let session = recording.session();
-    let found: Vec<_> = session.events.iter().map(|event| (event.kind, &*event.label)).collect();
+    let found: Vec<_> = session.events.all().iter().map(|event| (event.kind, &*event.label)).collect();
     assert_eq!(
         found,
         [
@@ -282,8 +284,8 @@ fn attachments_are_hidden_but_for_a_few() {
         ]
     );
     assert_eq!(session.report.records.read, 6);
-    assert_eq!(recording.body(&session.events[0]).unwrap().text, "let x");
-    assert_eq!(recording.body(&session.events[1]).unwrap().text, "tests fail");
+    assert_eq!(recording.body(&session.events.all()[0]).unwrap().text, "let x");
+    assert_eq!(recording.body(&session.events.all()[1]).unwrap().text, "tests fail");
 }
 
 #[test]
@@ -317,7 +319,7 @@ fn texts_are_read_again() {
         json!({}),
     );
     let (_folder, recording) = open_bytes(&script.bytes());
-    let events = &recording.session().events;
+    let events = recording.session().events.all();
     assert_eq!(&*events[0].label, "First line second line");
     assert_eq!(recording.body(&events[0]).unwrap().text, "First line\nsecond line");
     let body = recording.body(&events[1]).unwrap();
@@ -381,11 +383,12 @@ fn subagents_have_files_of_their_own() {
     assert_eq!(session.steps.len(), 1);
     assert_eq!(session.steps[0].usage.output, Some(30));
     assert_eq!(recording.files().len(), 2);
-    let text = agent.events.iter().find(|event| event.kind == EventKind::Text).unwrap();
+    let text = agent.events.all().iter().find(|event| event.kind == EventKind::Text).unwrap();
     assert_eq!(text.place.file, 1);
     assert_eq!(recording.body(text).unwrap().text, "Found it.");
     let states: Vec<_> = session
         .events
+        .all()
         .iter()
         .filter_map(|event| match &event.marker.as_ref()?.fact {
             Fact::Subagent { id, status, .. } => Some((id.as_str(), *status)),

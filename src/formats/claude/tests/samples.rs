@@ -59,7 +59,7 @@ fn every_sample_opens_and_adds_up() {
             "{}",
             path.display()
         );
-        for event in &recording.session().events {
+        for event in recording.session().events.all() {
             recording.body(event).unwrap();
         }
     }

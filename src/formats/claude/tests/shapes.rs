@@ -329,7 +329,7 @@ fn twins_results_progress_and_agents_are_no_branches() {
     assert_eq!(session.branches, []);
     assert_eq!(kinds(&session, 1), [EventKind::Tool, EventKind::Tool, EventKind::Text, EventKind::Text]);
     let results: Vec<_> =
-        session.events.iter().filter_map(|event| event.tool.as_ref()?.result).map(|place| place.record).collect();
+        session.events.all().iter().filter_map(|event| event.tool.as_ref()?.result).map(|place| place.record).collect();
     assert_eq!(results, [3, 5], "both results are joined, on the chain or beside it");
 }
 
@@ -450,7 +450,7 @@ fn another_record_with_the_same_id_is_told_apart_from_a_copy() {
         ]
     );
     assert_eq!((session.report.records.read, session.report.records.duplicate), (5, 3));
-    assert_eq!(session.events[0].label.as_ref(), "Done.");
+    assert_eq!(session.events.all()[0].label.as_ref(), "Done.");
 }
 
 #[test]

@@ -319,8 +319,8 @@ fn facts_of_other_recordings_are_put_where_they_belong() {
         .find(|event| event.marker.as_ref().is_some_and(|marker| matches!(marker.fact, Fact::Retry { .. })));
     let added = added.unwrap();
     assert_eq!(usize::from(added.place.file), before.files().len());
-    joined.body(added).unwrap();
-    for event in &session.events {
+    joined.body(&added).unwrap();
+    for event in session.events.all() {
         joined.origin(event.place);
         joined.raw(event.place).unwrap();
     }

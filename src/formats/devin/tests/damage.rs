@@ -21,7 +21,7 @@ fn adds_up(session: &Session) {
 fn exercise(recording: &dyn Recording) {
     let session = recording.session();
     adds_up(session);
-    for event in session.events.iter().chain(session.subagents.iter().flat_map(|agent| &agent.events)) {
+    for event in session.events.all().iter().chain(session.subagents.iter().flat_map(|agent| agent.events.all())) {
         let _ = recording.body(event);
         let _ = recording.raw(event.place);
         let _ = recording.origin(event.place);
@@ -108,7 +108,7 @@ fn json_is_mended_where_it_can_be() {
     set(4, r#"{"role":"user","role":"assistant","message_id":"m4","content":"told twice"}"#);
     let recording = made.open();
     exercise(&*recording);
-    let texts: Vec<String> = (recording.session().events.iter())
+    let texts: Vec<String> = (recording.session().events.all().iter())
         .filter(|event| event.kind == EventKind::Text)
         .map(|event| recording.body(event).unwrap().text)
         .collect();
@@ -129,7 +129,7 @@ fn a_clock_that_went_back_makes_no_duration() {
         )
         .unwrap();
     let recording = made.open();
-    assert!(recording.session().events.iter().all(|event| event.duration_ms.is_none()));
+    assert!(recording.session().events.all().iter().all(|event| event.duration_ms.is_none()));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn long_chains_many_copies_and_huge_messages_are_bounded() {
     let session = recording.session();
     adds_up(session);
     assert!(session.steps.len() > 100 && session.report.records.read == 100_001, "{}", session.steps.len());
-    let last = session.events.last().unwrap();
+    let last = session.events.all().last().unwrap();
     assert_eq!(last.text_bytes, 64 * 1024 * 1024);
     assert!(recording.raw(last.place).unwrap().len() < 9 * 1024 * 1024);
     assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());

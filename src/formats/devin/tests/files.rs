@@ -109,13 +109,15 @@ fn a_copy_is_read_message_by_message() {
     assert_eq!((session.id.as_str(), session.title.as_deref()), (COPY, Some("Told by the desktop")));
     assert_eq!((session.steps.len(), session.steps[0].kind), (1, StepKind::Prompt));
     assert!(session.steps[0].revert_refusal.is_some() && session.steps[0].fork_refusal.is_some());
-    let events: Vec<_> = session.events.iter().map(|event| (event.kind, recording.body(event).unwrap())).collect();
+    let events: Vec<_> =
+        session.events.all().iter().map(|event| (event.kind, recording.body(event).unwrap())).collect();
     let kinds: Vec<EventKind> = events.iter().map(|(kind, _)| *kind).collect();
     use EventKind::{Approval, Notice, Text, Thinking, Tool, Unknown};
     assert_eq!(kinds, [Thinking, Text, Tool, Tool, Approval, Tool, Notice, Unknown]);
     assert_eq!((events[1].1.text.as_str(), events[6].1.text.as_str()), ("well", "plan: first; second"));
     assert_eq!(events[2].1.output.as_deref(), Some("out"));
-    let states: Vec<ToolState> = session.events.iter().filter_map(|event| Some(event.tool.as_ref()?.state)).collect();
+    let states: Vec<ToolState> =
+        session.events.all().iter().filter_map(|event| Some(event.tool.as_ref()?.state)).collect();
     assert_eq!(states, [ToolState::Done, ToolState::Denied, ToolState::Pending]);
     assert!(session.report.problems.iter().any(|problem| problem.message.contains("oldest messages are missing")));
 }
@@ -210,7 +212,7 @@ fn a_recording_of_the_protocol_says_who_allowed_what_the_database_only_shows_as_
     let joined = open_session(&listed.reference, &Patient).unwrap();
     let session = joined.session();
     assert_eq!((session.format, session.steps.len()), (FormatName::DevinCli, 1));
-    let marked: Vec<_> = session.events.iter().filter(|event| event.marker.is_some()).collect();
+    let marked: Vec<_> = session.events.all().iter().filter(|event| event.marker.is_some()).collect();
     assert_eq!(marked.len(), 1, "{marked:?}");
     let marker = marked[0].marker.as_ref().unwrap();
     assert_eq!(marker.evidence, Evidence::Recorded);
@@ -247,7 +249,7 @@ proptest! {
                 records.total,
                 records.read + records.unknown + records.duplicate + records.unreadable + records.torn
             );
-            for event in &recording.session().events {
+            for event in recording.session().events.all() {
                 let _ = recording.body(event);
             }
             for step in &recording.session().steps {

@@ -8,12 +8,12 @@ use crate::model::{
 };
 
 fn tools(session: &Session) -> Vec<(&str, ToolState)> {
-    let tools = session.events.iter().filter_map(|event| event.tool.as_deref());
+    let tools = session.events.all().iter().filter_map(|event| event.tool.as_deref());
     tools.map(|tool| (tool.call_id.as_deref().unwrap(), tool.state)).collect()
 }
 
 fn facts(session: &Session) -> Vec<(&Fact, Evidence)> {
-    let markers = session.events.iter().filter_map(|event| event.marker.as_deref());
+    let markers = session.events.all().iter().filter_map(|event| event.marker.as_deref());
     markers.map(|marker| (&marker.fact, marker.evidence)).collect()
 }
 
@@ -84,7 +84,8 @@ fn the_first_sign_of_what_became_of_a_call_counts() {
         })
         .collect();
     assert_eq!(failures, [(Some("ValidationError"), "old_string is required"), (Some("exit code 2"), "no such file")]);
-    let ran = session.events.iter().find(|event| event.tool.as_ref().is_some_and(|tool| tool.state == ToolState::Done));
+    let ran =
+        session.events.all().iter().find(|event| event.tool.as_ref().is_some_and(|tool| tool.state == ToolState::Done));
     let body = recording.body(ran.unwrap()).unwrap();
     assert_eq!(body.input.as_deref(), Some("{\"command\":\"ran\"}"));
     assert_eq!(body.output.as_deref(), Some("fine\n[exit code 3]"));
@@ -107,8 +108,13 @@ fn another_model_in_a_turn_is_a_fallback_that_we_conclude() {
         facts(session).into_iter().filter(|(fact, _)| matches!(fact, Fact::Fallback { .. })).collect();
     let [(Fact::Fallback { from, to, .. }, Evidence::Inferred)] = fallbacks.as_slice() else { panic!("{fallbacks:?}") };
     assert_eq!((from.as_deref(), to.as_deref()), (Some("one"), Some("two")));
-    let notes: Vec<&str> =
-        session.events.iter().filter(|event| event.kind == EventKind::Notice).map(|event| &*event.label).collect();
+    let notes: Vec<&str> = session
+        .events
+        .all()
+        .iter()
+        .filter(|event| event.kind == EventKind::Notice)
+        .map(|event| &*event.label)
+        .collect();
     assert_eq!(notes, ["rules", "one answers; the session's model is m", "the model changed: two → one"]);
     assert_eq!(session.model.as_deref(), Some("one"));
     assert_eq!(session.steps[0].model.as_deref(), Some("two"));
@@ -210,7 +216,7 @@ fn subagents_have_their_own_conversations() {
     let recording = made.open();
     let session = recording.session();
     let agents: Vec<_> = (session.subagents.iter())
-        .map(|agent| (agent.id.as_str(), agent.call_id.as_deref(), agent.status, kinds(&agent.events)))
+        .map(|agent| (agent.id.as_str(), agent.call_id.as_deref(), agent.status, kinds(agent.events.all())))
         .collect();
     let conversation = vec![EventKind::Notice, EventKind::Notice, EventKind::Text];
     assert_eq!(
@@ -222,7 +228,7 @@ fn subagents_have_their_own_conversations() {
         ]
     );
     assert_eq!(session.subagents[0].name.as_deref(), Some("Look"));
-    assert_eq!(recording.body(session.subagents[1].events.last().unwrap()).unwrap().text, "waited");
+    assert_eq!(recording.body(session.subagents[1].events.all().last().unwrap()).unwrap().text, "waited");
     assert_eq!((session.steps.len(), session.branches.len()), (1, 0));
     assert_eq!(session.usage.output, Some(25), "subagents were paid for too");
     assert_eq!(session.steps[0].usage.output, Some(15));

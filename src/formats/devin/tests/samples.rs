@@ -60,7 +60,7 @@ fn steps(id: &str, session: &Session, expected: &Value) {
 
 /// What became of a call, in the words of the expected file.
 fn state(session: &Session, call: &str, state: ToolState) -> &'static str {
-    let markers = session.events.iter().filter(|event| event.place.is_extra() || event.tool.is_none());
+    let markers = session.events.all().iter().filter(|event| event.place.is_extra() || event.tool.is_none());
     let decision = markers.filter_map(|event| event.marker.as_deref()).find_map(|marker| match &marker.fact {
         Fact::Approval { tool_call_id, decision, .. } if tool_call_id.as_deref() == Some(call) => Some(*decision),
         _ => None,
@@ -77,7 +77,7 @@ fn state(session: &Session, call: &str, state: ToolState) -> &'static str {
 
 fn marks(id: &str, session: &Session, expected: &Value) {
     let mut got = Vec::new();
-    let mut events = session.events.iter().peekable();
+    let mut events = session.events.all().iter().peekable();
     while let Some(event) = events.next() {
         let node = serde_json::to_value(&event.node).unwrap();
         if let Some(tool) = event.tool.as_deref().filter(|_| event.kind != EventKind::ToolResult) {
@@ -130,7 +130,7 @@ fn every_sample_opens_adds_up_and_reads_its_texts() {
                 let records = recording.session().report.records;
                 let fates = records.read + records.unknown + records.duplicate + records.unreadable + records.torn;
                 assert_eq!(records.total, fates, "{:?}", listed.reference);
-                for event in &recording.session().events {
+                for event in recording.session().events.all() {
                     recording.body(event).unwrap();
                     recording.raw(event.place).unwrap();
                     assert!(recording.origin(event.place).is_some());
@@ -181,7 +181,7 @@ fn a_copy_of_the_desktop_program_has_the_same_steps() {
     let listed = list.sessions.iter().find(|session| session.is_named("quiet-harbor")).unwrap();
     let joined = crate::formats::open_session(&listed.reference, &Patient).unwrap();
     assert_eq!((joined.files().len(), joined.session().steps.len()), (2, 4));
-    for event in &joined.session().events {
+    for event in joined.session().events.all() {
         joined.body(event).unwrap();
     }
 }

@@ -124,7 +124,7 @@ fn compactions_are_walked_over_layer_by_layer() {
     assert_eq!(chain(&made), [0, 1, 2, 4, 5, 6, 7, 9, 10]);
     let session = made.open();
     assert_eq!(targets(session.session()), [(1, Some(0), Some(5)), (2, Some(5), Some(9)), (3, Some(9), Some(10))]);
-    let markers = session.session().events.iter().filter(|event| event.kind == EventKind::Compaction);
+    let markers = session.session().events.all().iter().filter(|event| event.kind == EventKind::Compaction);
     let facts: Vec<_> = markers.map(|event| event.marker.as_ref().unwrap().fact.clone()).collect();
     let told = Fact::Compaction { trigger: Some("manual".into()), tokens_before: Some(900), tokens_after: None };
     let untold = Fact::Compaction { trigger: None, tokens_before: None, tokens_after: None };
@@ -207,7 +207,7 @@ fn a_message_that_cannot_be_read_keeps_its_place() {
     let session = made.open();
     assert_eq!(targets(session.session()), [(1, Some(0), Some(2)), (2, Some(2), Some(3))]);
     assert_eq!(problems(session.session()), ["node 2: chat_message is not a JSON object"]);
-    let event = &session.session().events[1];
+    let event = &session.session().events.all()[1];
     assert_eq!(event.kind, EventKind::Unreadable);
     assert_eq!(session.body(event).unwrap().text, "{\"role\": \"ass");
 }

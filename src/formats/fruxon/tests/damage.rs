@@ -35,7 +35,7 @@ fn exercise(recording: &dyn Recording) {
             assert!(fork.steps <= step.number);
         }
     }
-    for event in &session.events {
+    for event in session.events.all() {
         recording.body(event).unwrap();
         recording.raw(event.place).unwrap();
         assert!(recording.origin(event.place).is_some(), "{event:?}");
@@ -64,7 +64,7 @@ fn a_row_that_is_cut_off_is_torn_and_the_rest_is_there() {
     assert_eq!(summaries(session), ["Where is my lamp?", "Send it back.", "And the money?"]);
     assert_eq!((session.report.records.read, session.report.records.torn), (6, 1));
     assert_eq!(session.report.problems[0].locator.words(), "entry 6");
-    assert!(session.events.iter().any(|event| event.kind == EventKind::Unreadable));
+    assert!(session.events.all().iter().any(|event| event.kind == EventKind::Unreadable));
     exercise(&*recording);
     let fork = recording.fork(Cut::After(2), Watch::none()).unwrap();
     assert_eq!(fork.steps, 2);
@@ -77,7 +77,7 @@ fn a_line_that_is_no_json_is_shown() {
     let (_folder, recording) = alone("s.ndjson", &lines);
     let session = recording.session();
     assert_eq!((session.report.records.unreadable, session.steps.len()), (1, 1));
-    let lost = session.events.iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
+    let lost = session.events.all().iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
     assert_eq!(recording.body(lost).unwrap().text, "warning: slow network");
     assert_eq!(recording.origin(lost.place).unwrap().locator.words(), "line 2");
     let rows = story::page(&[story::asks(0, "Hi"), json!({"odd": 1}), json!(7)]);
@@ -135,7 +135,7 @@ fn steps_inside_steps_end_somewhere() {
     }
     let (_folder, recording) = alone("t.json", story::trace("r", 0, 9, vec![step]));
     let session = recording.session();
-    assert_eq!(session.events.iter().filter(|event| event.kind == EventKind::Tool).count(), 11);
+    assert_eq!(session.events.all().iter().filter(|event| event.kind == EventKind::Tool).count(), 11);
     super::event(session, "deeper steps are in the raw record only");
 }
 

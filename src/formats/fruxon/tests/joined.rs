@@ -103,7 +103,7 @@ fn approvals_without_a_run_are_joined_by_time() {
     let recording = folder.open();
     assert!(matches!(facts(recording.session(), 3).as_slice(), [Fact::Approval { decision: Decision::Denied, .. }]));
     assert!(matches!(facts(recording.session(), 4).as_slice(), [Fact::Approval { decision: Decision::Pending, .. }]));
-    let markers = recording.session().events.iter().filter_map(|event| event.marker.as_ref());
+    let markers = recording.session().events.all().iter().filter_map(|event| event.marker.as_ref());
     assert!(markers.into_iter().all(|marker| marker.evidence == crate::model::Evidence::Inferred));
 }
 

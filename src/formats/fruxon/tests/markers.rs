@@ -8,7 +8,7 @@ use crate::model::{Decision, EventKind, Evidence, Fact, MarkerKind, Outcome, Que
 
 fn kinds(tries: Vec<Value>) -> Vec<(MarkerKind, Evidence)> {
     let (_folder, recording) = alone("t.json", trace("r", 0, 99, tries));
-    let events = &recording.session().events;
+    let events = recording.session().events.all();
     events.iter().filter_map(|event| event.marker.as_ref()).map(|marker| (marker.kind(), marker.evidence)).collect()
 }
 
@@ -88,7 +88,7 @@ fn tools_fail_wait_and_are_told_with_their_texts() {
     let calls = vec![called("c1", "find", 2, json!({"id": 7})), failed, open];
     let (_folder, recording) = alone("t.json", trace("r", 0, 8, vec![tried("a", "big", 1, 8, None, calls)]));
     let session = recording.session();
-    let tools: Vec<_> = session.events.iter().filter(|event| event.kind == EventKind::Tool).collect();
+    let tools: Vec<_> = session.events.all().iter().filter(|event| event.kind == EventKind::Tool).collect();
     let states: Vec<ToolState> = tools.iter().map(|event| event.tool.as_ref().unwrap().state).collect();
     assert_eq!(states, [ToolState::Done, ToolState::Failed, ToolState::Pending]);
     assert_eq!((tools[0].duration_ms, tools[2].duration_ms), (Some(1000), None));
@@ -110,7 +110,7 @@ fn decided(changes: Value) -> (Decision, Evidence, Option<String>) {
         row[key] = value.clone();
     }
     let (_folder, recording) = alone("a.json", json!([row]));
-    let events = &recording.session().events;
+    let events = recording.session().events.all();
     let marker = events.iter().find_map(|event| event.marker.as_deref()).unwrap();
     let Fact::Approval { decision, reason, .. } = &marker.fact else { panic!() };
     (*decision, marker.evidence, reason.clone())
@@ -160,9 +160,9 @@ fn refused_calls_of_a_stream_say_why() {
         let fact = facts(session, 1);
         let [Fact::Approval { decision: got, reason: why, .. }] = fact.as_slice() else { panic!("{fact:?}") };
         assert_eq!((*got, why.as_deref()), (decision, Some(said)));
-        let tool = session.events.iter().find(|event| event.kind == EventKind::Tool).unwrap();
+        let tool = session.events.all().iter().find(|event| event.kind == EventKind::Tool).unwrap();
         assert_eq!(tool.tool.as_ref().unwrap().state, ToolState::Denied);
-        assert!(session.events.iter().any(|event| event.kind == EventKind::Approval && event.folded));
+        assert!(session.events.all().iter().any(|event| event.kind == EventKind::Approval && event.folded));
         event(session, "the agent chose not to answer");
     }
 }
@@ -183,7 +183,10 @@ fn runs_end_as_their_records_say() {
         let (_folder, recording) = alone("r.json", record);
         let session = recording.session();
         assert_eq!(session.steps[0].outcome, outcome, "{status}");
-        assert_eq!(session.events.iter().find_map(|event| event.marker.as_ref()).map(|marker| marker.kind()), marker);
+        assert_eq!(
+            session.events.all().iter().find_map(|event| event.marker.as_ref()).map(|marker| marker.kind()),
+            marker
+        );
         event(session, "the reply was not delivered: WITHHELD");
         assert!(session.capabilities.len() == 1 && session.steps[0].fork_refusal.is_some());
     }

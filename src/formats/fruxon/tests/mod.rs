@@ -73,5 +73,5 @@ pub fn labels<'a>(session: &'a Session, step: &Step) -> Vec<&'a str> {
 }
 
 pub fn event<'a>(session: &'a Session, start: &str) -> &'a Event {
-    session.events.iter().find(|event| event.label.starts_with(start)).unwrap()
+    session.events.all().iter().find(|event| event.label.starts_with(start)).unwrap()
 }

@@ -116,7 +116,7 @@ fn every_envelope_of_a_trace_tells_the_same() {
         let session = recording.session();
         assert_eq!((session.id.as_str(), session.format), ("r2", FormatName::FruxonTrace), "{trace}");
         assert!(matches!(facts(session, 1).as_slice(), [Fact::Fallback { .. }]));
-        assert!(session.events.iter().any(|event| event.kind == EventKind::Tool));
+        assert!(session.events.all().iter().any(|event| event.kind == EventKind::Tool));
     }
 }
 
@@ -125,8 +125,8 @@ fn spans_are_shown_as_they_are() {
     let (_folder, recording) = alone("o.json", spans());
     let session = recording.session();
     assert_eq!(session.events.len(), 2);
-    assert_eq!((session.events[0].duration_ms, session.events[0].at.unwrap().0), (Some(2000), at(1)));
-    assert_eq!(session.events[1].kind, EventKind::Failure);
+    assert_eq!((session.events.all()[0].duration_ms, session.events.all()[0].at.unwrap().0), (Some(2000), at(1)));
+    assert_eq!(session.events.all()[1].kind, EventKind::Failure);
     let (_folder, recording) = alone("o.json", raw_spans());
     assert_eq!(recording.session().events.len(), 1);
 }
@@ -139,7 +139,7 @@ fn what_a_run_was_given_is_its_prompt() {
         let (_folder, recording) = alone("r.json", content);
         let session = recording.session();
         assert_eq!(summaries(session), [prompt]);
-        assert!(session.events.iter().any(|event| event.kind == EventKind::Text && &*event.label == reply));
+        assert!(session.events.all().iter().any(|event| event.kind == EventKind::Text && &*event.label == reply));
         assert_eq!(recording.replay_turns().unwrap()[0].prompt.as_deref(), Some(prompt));
     }
     let (_folder, recording) = alone("t.json", story::fallback_trace());
@@ -210,7 +210,7 @@ fn a_draft_run_is_a_step() {
     assert_eq!((session.id.as_str(), session.steps.len()), ("ts_d", 2));
     assert_eq!(session.steps[0].step_id.to_string(), "d1");
     assert_eq!((session.steps[0].usage.input, session.steps[0].usage.cost), (Some(30), Some(0.5)));
-    let said = session.events.iter().find(|event| event.kind == EventKind::Text).unwrap();
+    let said = session.events.all().iter().find(|event| event.kind == EventKind::Text).unwrap();
     assert_eq!(recording.body(said).unwrap().text, "It is here.");
     assert_eq!(session.steps[1].outcome, Outcome::Failed);
     let lines = replayed(recording.as_ref(), [1]);

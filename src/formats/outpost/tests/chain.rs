@@ -100,7 +100,7 @@ fn a_chain_is_read_as_the_journal_that_it_is() {
     assert_eq!(session.report.problems, []);
     adds_up(session);
     assert_eq!(session.events.len(), expected.events.len());
-    for (event, other) in session.events.iter().zip(&expected.events) {
+    for (event, other) in session.events.all().iter().zip(expected.events.all()) {
         assert_eq!(
             (event.kind, &event.node, &event.label, &event.marker),
             (other.kind, &other.node, &other.label, &other.marker)

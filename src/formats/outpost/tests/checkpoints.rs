@@ -46,7 +46,7 @@ fn opened(records: Value) -> Opened {
 }
 
 fn facts(opened: &Opened) -> Vec<Fact> {
-    let markers = opened.recording.session().events.iter().filter_map(|event| event.marker.as_ref());
+    let markers = opened.recording.session().events.all().iter().filter_map(|event| event.marker.as_ref());
     markers.map(|marker| marker.fact.clone()).collect()
 }
 
@@ -153,7 +153,7 @@ fn tasks_are_told_in_the_order_of_their_times() {
     ]));
     let session = opened.recording.session();
     assert_eq!(session.steps.len(), 0);
-    let labels: Vec<&str> = session.events.iter().map(|event| &*event.label).collect();
+    let labels: Vec<&str> = session.events.all().iter().map(|event| &*event.label).collect();
     assert_eq!(
         labels,
         [
@@ -167,9 +167,10 @@ fn tasks_are_told_in_the_order_of_their_times() {
             "task late failed: boom",
         ]
     );
-    assert_eq!(session.events[2].duration_ms, None, "time does not go back");
+    assert_eq!(session.events.all()[2].duration_ms, None, "time does not go back");
     let markers: Vec<(String, bool)> = session
         .events
+        .all()
         .iter()
         .filter_map(|event| event.marker.as_ref())
         .map(|marker| (marker.kind().word().to_owned(), marker.evidence == crate::model::Evidence::Recorded))
@@ -205,7 +206,7 @@ fn an_enveloped_checkpoint_is_read_bare_or_as_an_object() {
         assert_eq!(problems(recording.as_ref()), ["a process holds this checkpoint, or died while it held it"]);
         look_at_everything(recording.as_ref());
     }
-    let place = object.session().events[0].place;
+    let place = object.session().events.all()[0].place;
     assert_eq!(object.origin(place).unwrap().path, path);
     assert_eq!(object.origin(place).unwrap().locator, crate::model::Locator::Index(0));
     assert_eq!(serde_json::from_slice::<Value>(&object.raw(place).unwrap()).unwrap()["pause"]["id"], "g1");

@@ -218,7 +218,7 @@ fn odd_values_are_read_for_what_they_are() {
         .map(|problem| problem.locator.clone())
         .collect();
     assert_eq!(refused, [0, 2, 3, 4, 5, 6].map(Locator::Index));
-    for event in &session.events {
+    for event in session.events.all() {
         opened.recording.body(event).unwrap();
     }
     opened.lines();
@@ -234,7 +234,7 @@ fn deep_nesting_is_kept_as_text() {
     let path = folder.path().join("journal.json");
     std::fs::write(&path, text).unwrap();
     let recording = open_as_array(&path);
-    let event = &recording.session().events[0];
+    let event = &recording.session().events.all()[0];
     assert_eq!(recording.body(event).unwrap().input.as_deref(), Some(deep.as_str()));
     let mut lines = 0;
     recording
@@ -316,7 +316,7 @@ proptest! {
         let recording = super::super::open(file, &sample, &Patient).unwrap();
         let session = recording.session();
         adds_up(session);
-        for event in &session.events {
+        for event in session.events.all() {
             recording.body(event).unwrap();
         }
         recording.replay_turns().unwrap();

@@ -283,7 +283,7 @@ fn what_lies_between_turns_is_kept_where_it_matters() {
     ]));
     let session = opened.recording.session();
     assert_eq!(session.steps[0].events, 1..6);
-    let kinds: Vec<_> = session.events.iter().map(|event| event.kind).collect();
+    let kinds: Vec<_> = session.events.all().iter().map(|event| event.kind).collect();
     assert_eq!(
         kinds,
         [
@@ -296,9 +296,11 @@ fn what_lies_between_turns_is_kept_where_it_matters() {
         ]
     );
     assert_eq!(opened.own_events(1).len(), 0);
-    let Fact::Approval { tool, decision, by, waited_ms, .. } = fact(&session.events[2]) else { panic!("an approval") };
+    let Fact::Approval { tool, decision, by, waited_ms, .. } = fact(&session.events.all()[2]) else {
+        panic!("an approval")
+    };
     assert_eq!((tool.as_str(), decision, by, waited_ms), ("ship", Decision::Denied, None, Some(1000)));
-    assert!(session.events[3].folded && session.events[3].marker.is_none(), "one approval, not two");
+    assert!(session.events.all()[3].folded && session.events.all()[3].marker.is_none(), "one approval, not two");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn write(folder: &std::path::Path, name: &str, value: &Value) -> PathBuf {
 }
 
 fn approvals(recording: &dyn Recording) -> Vec<(Decision, Option<String>, Option<String>)> {
-    let facts = recording.session().events.iter().filter_map(|event| Some(event.marker.as_ref()?.fact.clone()));
+    let facts = recording.session().events.all().iter().filter_map(|event| Some(event.marker.as_ref()?.fact.clone()));
     facts
         .filter_map(|fact| match fact {
             Fact::Approval { decision, by, asked, .. } => Some((decision, by, asked.prompt)),
@@ -68,7 +68,7 @@ fn a_journal_gets_its_answers_and_approvals() {
     let plain = formats::open(&log, &Patient).unwrap();
     assert_eq!(recording.session().steps.len(), plain.session().steps.len());
     assert_eq!(recording.files().len(), 2);
-    let question = recording.session().events.iter().find(|event| event.kind == EventKind::Question).unwrap();
+    let question = recording.session().events.all().iter().find(|event| event.kind == EventKind::Question).unwrap();
     let Fact::Question { answers, state: answered, .. } = &question.marker.as_ref().unwrap().fact else { panic!() };
     assert_eq!((answers.join(""), *answered), ("MIT".to_owned(), QuestionState::Answered));
     assert_eq!(recording.origin(question.place).unwrap().path, state, "the answer is the checkpoint's");
@@ -76,7 +76,7 @@ fn a_journal_gets_its_answers_and_approvals() {
     // Decided later than anything in the journal: it stands at the end of the last turn.
     let approved = (Decision::Granted, Some("lead".to_owned()), Some("Ship 2.0?".to_owned()));
     assert_eq!(approvals(recording.as_ref()), [approved]);
-    assert_eq!(recording.session().events.last().unwrap().kind, EventKind::Approval);
+    assert_eq!(recording.session().events.all().last().unwrap().kind, EventKind::Approval);
     let mut lines = Vec::new();
     let mut emit = |line: Value| {
         lines.push(line);

@@ -65,7 +65,7 @@ fn a_nested_log_is_read_as_the_journal_in_it() {
         adds_up(session);
         assert_eq!((session.format, session.id.as_str()), (FormatName::OutpostObservations, "d1"));
         assert_eq!(session.events.len(), expected.events.len());
-        for (event, other) in session.events.iter().zip(&expected.events) {
+        for (event, other) in session.events.all().iter().zip(expected.events.all()) {
             assert_eq!((event.kind, &event.node, &event.label), (other.kind, &other.node, &other.label));
             assert_eq!(opened.recording.body(event).unwrap(), flat.recording.body(other).unwrap());
         }
@@ -133,7 +133,7 @@ fn dispatches_of_one_log_are_sessions_of_their_own() {
         let session = recording.session();
         adds_up(session);
         assert_eq!(Some(&session.id), listed.id.as_ref());
-        let labels: Vec<_> = session.events.iter().map(|event| &*event.label).collect();
+        let labels: Vec<_> = session.events.all().iter().map(|event| &*event.label).collect();
         if session.id == RUN {
             assert_eq!((session.steps.len(), session.nodes, session.capabilities.len()), (0, 4, 1));
             assert_eq!(
@@ -308,7 +308,7 @@ fn the_public_sample_is_read_as_its_description_says() {
     assert_eq!((usage.input, usage.cache_read, usage.output), (Some(14589), Some(7680), Some(263)));
     let changes = recording.replay_turns().unwrap()[0].changes.clone();
     assert!(matches!(changes, Some(formats::ReplayChanges::Unavailable { .. })));
-    let labels: Vec<_> = session.events.iter().map(|event| &*event.label).collect();
+    let labels: Vec<_> = session.events.all().iter().map(|event| &*event.label).collect();
     assert!(labels.contains(&"task files done after 0.2 s") && labels.contains(&"task summary done after 21 s"));
 }
 
@@ -335,7 +335,7 @@ proptest! {
             let recording = formats::open_session(&listed.reference, &Patient).unwrap();
             let session = recording.session();
             adds_up(session);
-            for event in &session.events {
+            for event in session.events.all() {
                 recording.body(event).unwrap();
             }
             for step in &session.steps {

@@ -27,7 +27,7 @@ fn snapshot() -> Value {
 }
 
 fn labels(recording: &dyn Recording) -> Vec<&str> {
-    recording.session().events.iter().map(|event| &*event.label).collect()
+    recording.session().events.all().iter().map(|event| &*event.label).collect()
 }
 
 #[test]
@@ -51,9 +51,9 @@ fn a_snapshot_tells_of_tasks_dispatches_and_commits() {
     let session = opened.recording.session();
     assert_eq!((session.id.as_str(), session.steps.len()), ("run-1", 0), "no person was asked anything");
     assert_eq!((session.usage.input, session.usage.cost), (Some(5), Some(0.25)));
-    let Fact::Failure { code, message } = &session.events[8].marker.as_ref().unwrap().fact else { panic!() };
+    let Fact::Failure { code, message } = &session.events.all()[8].marker.as_ref().unwrap().fact else { panic!() };
     assert_eq!((code.as_deref(), message.as_str()), (Some("timeout"), "too slow"));
-    assert!(matches!(session.events[4].marker.as_ref().unwrap().fact, Fact::Commits { .. }));
+    assert!(matches!(session.events.all()[4].marker.as_ref().unwrap().fact, Fact::Commits { .. }));
     look_at_everything(opened.recording.as_ref());
 }
 
@@ -62,12 +62,12 @@ fn a_run_that_shows_no_life_is_abandoned_and_that_is_concluded() {
     let mut running = snapshot();
     running["status"] = json!("running");
     let opened = open_bytes("run.json", running.to_string().as_bytes());
-    let last = opened.recording.session().events.last().unwrap();
+    let last = opened.recording.session().events.all().last().unwrap();
     let marker = last.marker.as_ref().unwrap();
     assert_eq!((last.kind, marker.evidence), (EventKind::Interruption, Evidence::Inferred));
     running["expiresAt"] = json!("2999-01-01T00:00:00.000Z");
     let opened = open_bytes("run.json", running.to_string().as_bytes());
-    assert_eq!(&*opened.recording.session().events.last().unwrap().label, "run running");
+    assert_eq!(&*opened.recording.session().events.all().last().unwrap().label, "run running");
 }
 
 fn event(number: u32, event: Value) -> Value {
@@ -112,7 +112,7 @@ fn stored_events_have_gates_questions_and_prompts_as_steps() {
         ]
     );
     assert_eq!(recording.prompt(1).unwrap(), "Add a header");
-    let tool = session.events.iter().find(|event| event.kind == EventKind::Tool).unwrap();
+    let tool = session.events.all().iter().find(|event| event.kind == EventKind::Tool).unwrap();
     let body = recording.body(tool).unwrap();
     assert_eq!((body.input.as_deref(), body.output.as_deref()), (Some(r#"{"command":"ls"}"#), Some("files")));
     let decided: Vec<Decision> = session
@@ -124,7 +124,7 @@ fn stored_events_have_gates_questions_and_prompts_as_steps() {
         })
         .collect();
     assert_eq!(decided, [Decision::Denied], "a gate and its decision are one approval");
-    let place = session.events[1].place;
+    let place = session.events.all()[1].place;
     assert_eq!(recording.origin(place).unwrap().path, store.path("runs/run-1/events/2"));
 
     // Events that are missing or cannot be read are told; what is there is shown.

@@ -24,7 +24,7 @@ fn samples_have_their_steps_and_decisions() {
         look_at_everything(recording.as_ref());
         let session = recording.session();
         assert_eq!((session.steps.len(), session.report.problems.len()), (1, 0));
-        decisions.extend(session.events.iter().filter_map(|event| match &event.marker.as_ref()?.fact {
+        decisions.extend(session.events.all().iter().filter_map(|event| match &event.marker.as_ref()?.fact {
             Fact::Approval { decision, by, .. } => Some((session.id.get(..4)?.to_owned(), *decision, by.clone()?)),
             _ => None,
         }));

@@ -252,7 +252,7 @@ fn the_public_sample_is_read_as_its_description_says() {
     assert_eq!((session.steps.len(), session.report.records.read), (1, 74));
     assert_eq!(session.report.problems, []);
     assert_eq!(recording.prompt(1).unwrap().encode_utf16().count(), 198);
-    let own = session.events.iter().filter(|event| !event.place.is_extra());
+    let own = session.events.all().iter().filter(|event| !event.place.is_extra());
     assert_eq!(own.count(), 27);
     let step = &session.steps[0];
     assert_eq!((step.usage.input, step.usage.cache_read, step.usage.output), (Some(26342), Some(12800), Some(416)));
@@ -260,7 +260,7 @@ fn the_public_sample_is_read_as_its_description_says() {
     let last = last.unwrap();
     assert_eq!(last["text"].as_str().unwrap().encode_utf16().count(), 212);
     assert_eq!(last["conversation"], "1ed4c9c5-7464-427b-905a-61a0c6499d5d");
-    let commits = session.events.last().unwrap();
+    let commits = session.events.all().last().unwrap();
     assert_eq!(commits.kind, EventKind::Commits);
     assert!(recording.body(commits).unwrap().text.contains("slug.ts"));
 }

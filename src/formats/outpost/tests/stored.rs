@@ -49,7 +49,7 @@ fn a_conversation_is_put_together_from_its_chunks() {
     }
     let recording = store.open("conversations/demo/harness/c1");
     assert_eq!(recording.session().id, "c1");
-    let last = recording.session().events.last().unwrap();
+    let last = recording.session().events.all().last().unwrap();
     let origin = recording.origin(last.place).unwrap();
     assert_eq!(origin.path, store.path(&format!("{SNAPSHOT}/files/0/1")));
     assert!(origin.offset.unwrap() > 1024);

@@ -86,7 +86,10 @@ fn a_subagents_conversation_is_no_fork() {
     let opened = opened(&all);
     let session = opened.recording.session();
     assert_eq!((session.steps.len(), &session.parent), (2, &None));
-    assert_eq!(&*session.events[0].label, "a subagent's conversation, started by the call t9 of the conversation c0");
+    assert_eq!(
+        &*session.events.all()[0].label,
+        "a subagent's conversation, started by the call t9 of the conversation c0"
+    );
     let listed = formats::sessions_of(&[opened.folder.path().to_owned()], &Patient).unwrap().sessions;
     assert!(listed[0].is_hidden && listed[0].is_named("c1"));
 }
@@ -217,7 +220,7 @@ fn damaged_lines_are_shown_and_the_rest_is_read() {
     assert_eq!(summaries(&opened), ["one", "two", "plain"]);
     let records = session.report.records;
     assert_eq!((records.total, records.read, records.unreadable, records.torn), (11, 9, 1, 1));
-    let unreadable = session.events.iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
+    let unreadable = session.events.all().iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
     assert_eq!(opened.recording.raw(unreadable.place).unwrap(), b"oops");
     assert_eq!(opened.recording.origin(unreadable.place).unwrap().locator, crate::model::Locator::Line(8));
     look_at_everything(opened.recording.as_ref());

@@ -103,7 +103,7 @@ fn message_of(transcript: &Transcript, number: u32) -> Result<usize, Refusal> {
 fn dropped(transcript: &Transcript, number: u32, message: usize) -> Dropped {
     let session = &transcript.session;
     let start = session.step(number).map_or(session.events.len(), |step| step.events.start);
-    let events = session.events.get(start..).unwrap_or_default();
+    let events = session.events.all().get(start..).unwrap_or_default();
     let tools = events.iter().filter(|event| event.kind == EventKind::Tool);
     let commands = tools.filter_map(|event| Some((event.tool.as_ref()?.name.clone(), event.label.to_string())));
     Dropped {

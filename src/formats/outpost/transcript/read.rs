@@ -391,7 +391,7 @@ impl Reader {
             relatives: Vec::new(),
             usage: Usage::default(),
             steps,
-            events: self.events,
+            events: self.events.into(),
             subagents: Vec::new(),
             capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay],
             report: self.report,

@@ -76,7 +76,7 @@ impl Draft {
         let index = self.fake.session.events.len();
         let bytes = body.text.len() + [&body.input, &body.output].into_iter().flatten().map(String::len).sum::<usize>();
         self.fake.bodies.insert(index, body);
-        self.fake.session.events.push(Event {
+        self.fake.session.events.list_mut().push(Event {
             kind,
             node: NodeId::Text(format!("node-{index}").into()),
             at,
@@ -91,7 +91,7 @@ impl Draft {
         if let Some(step) = self.fake.session.steps.last_mut() {
             step.events.end = index + 1;
         }
-        self.fake.session.events.last_mut().unwrap()
+        self.fake.session.events.list_mut().last_mut().unwrap()
     }
 
     pub fn says(&mut self, text: &str) -> &mut Event {
@@ -114,7 +114,7 @@ impl Draft {
     }
 
     pub fn ruled(&mut self, tool: usize, decision: Decision, by: &str, reason: Option<&str>, waited_ms: Option<i64>) {
-        let call = self.fake.session.events[tool].tool.clone().unwrap();
+        let call = self.fake.session.events.all()[tool].tool.clone().unwrap();
         let fact = Fact::Approval {
             tool: call.name.clone(),
             tool_call_id: call.call_id,
@@ -143,7 +143,7 @@ impl Draft {
         document.state = State::Whole;
         if read {
             let session = recording.session();
-            for (index, event) in session.events.iter().enumerate() {
+            for (index, event) in session.events.all().iter().enumerate() {
                 let text = EventText::prepare(event, recording.body(event).unwrap());
                 document.bodies.put(TextKey::Event(index), Slot::Ready(Arc::new(text)));
             }
@@ -235,7 +235,7 @@ fn question_turn(draft: &mut Draft) {
         })
         .collect();
     let tool = draft.tool("Bash", serde_json::json!({"command": "pytest -q"}), &output, ToolState::Failed);
-    draft.fake.session.events[tool].marker =
+    draft.fake.session.events.list_mut()[tool].marker =
         Some(Box::new(Marker::recorded(Fact::Failure { code: None, message: "Exit code 1".into() }, None)));
     draft.ruled(tool, Decision::Auto, "rule", None, None);
     let commits = Fact::Commits {
@@ -289,7 +289,7 @@ fn marked_turn(draft: &mut Draft) {
         "",
     );
     let events: Vec<Event> =
-        draft.fake.session.events.iter().filter(|event| event.kind == EventKind::Tool).cloned().collect();
+        draft.fake.session.events.all().iter().filter(|event| event.kind == EventKind::Tool).cloned().collect();
     draft.fake.session.subagents.push(Subagent {
         id: "a1".into(),
         name: Some("find callers".into()),
@@ -297,7 +297,7 @@ fn marked_turn(draft: &mut Draft) {
         call_id: None,
         path: None,
         usage: Usage { input: Some(12_481), output: Some(1_904), ..Usage::default() },
-        events,
+        events: events.into(),
     });
 }
 
@@ -326,5 +326,5 @@ def add(self, item):
 
 /// The events of a range, by their index.
 pub fn kinds(session: &Session, range: Range<usize>) -> Vec<EventKind> {
-    session.events[range].iter().map(|event| event.kind).collect()
+    session.events.all()[range].iter().map(|event| event.kind).collect()
 }

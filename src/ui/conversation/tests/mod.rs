@@ -122,7 +122,7 @@ fn pictures() {
                 (0..5_000).map(|line| format!("{line} {}\n", "a long line ".repeat(line % 23))).collect();
             draft.tool("Bash", serde_json::json!({"command": "cat log"}), &lines, crate::model::ToolState::Done);
             let mut document = draft.document(true);
-            let place = document.session().unwrap().events[0].place;
+            let place = document.session().unwrap().events.all()[0].place;
             document.expanded.insert(Part::Output.of(place));
             let mut harness = harness_of(document, [width, 900.0], dark);
             harness.render().unwrap().save(name("window")).unwrap();

@@ -52,7 +52,7 @@ pub fn step(session: &mut Session, kind: StepKind, summary: &str, seconds: Optio
 pub fn event(session: &mut Session, seconds: Option<f64>, fact: Option<Fact>) {
     let at = seconds.map(at);
     let record = session.events.len() as u32;
-    session.events.push(Event {
+    session.events.list_mut().push(Event {
         kind: EventKind::Tool,
         node: NodeId::Number(u64::from(record)),
         at,

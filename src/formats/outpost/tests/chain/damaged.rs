@@ -48,7 +48,7 @@ fn every_second_segment_gone_is_told_once() {
     let session = recording.session();
     assert_eq!((session.nodes, session.report.problems.len()), (300, 3), "{:?}", session.report.problems);
     problem(session, ProblemKind::Structure, "at 298 other places");
-    let order: Vec<_> = session.events.iter().filter_map(|event| event.label.parse::<u32>().ok()).collect();
+    let order: Vec<_> = session.events.all().iter().filter_map(|event| event.label.parse::<u32>().ok()).collect();
     assert!(order.is_sorted());
 }
 
@@ -93,7 +93,7 @@ fn what_does_not_fit_together_is_told_and_shown() {
         assert!(told, "{words}: {:?}", session.report.problems);
     }
     assert_eq!(problem(session, ProblemKind::Unreadable, "cannot be read"), store.keys[9]);
-    let unreadable = session.events.iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
+    let unreadable = session.events.all().iter().find(|event| event.kind == EventKind::Unreadable).unwrap();
     assert!(recording.body(unreadable).unwrap().text.contains("\"text\":\"ok\""));
 }
 
@@ -221,7 +221,7 @@ proptest! {
         let session = recording.session();
         adds_up(session);
         chain::summary(&store.objects(), LOG);
-        for event in &session.events {
+        for event in session.events.all() {
             recording.body(event).unwrap();
             recording.raw(event.place).unwrap();
             prop_assert!(recording.origin(event.place).is_some());
