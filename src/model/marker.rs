@@ -203,7 +203,7 @@ pub enum QuestionState {
 }
 
 /// How a call came to run, or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Decision {
     /// A person allowed it.

@@ -5,7 +5,7 @@
 
 use super::record::PermissionDecision;
 use crate::formats::labels::{MARKER_BYTES, cut};
-use crate::model::Decision;
+use crate::model::{Decision, MarkerKind};
 
 /// What a tool result says about permission.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Facts<'a> {
 }
 
 /// How a call came to run, or not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ruling {
     pub decision: Decision,
     pub by: Option<String>,
@@ -38,6 +38,10 @@ impl Ruling {
     /// The call never ran.
     pub fn refused(&self) -> bool {
         matches!(self.decision, Decision::Denied | Decision::Blocked)
+    }
+
+    pub fn marker_kind(&self) -> MarkerKind {
+        if self.refused() { MarkerKind::Denial } else { MarkerKind::Approval }
     }
 
     /// A person was asked.

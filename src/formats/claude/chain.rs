@@ -3,6 +3,7 @@
 //! Everything here is arithmetic on parent links; a hostile file may point them anywhere, in circles too.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
 use crate::model::EventKind;
@@ -44,8 +45,8 @@ pub(super) fn bridges(
         }
         let (to, damage) = (last.replace(number), lost.take());
         if let (Some(to), Some(lost)) = (to, damage)
-            && link_of(record) != NONE
-            && !index.find(link_of(record)).is_some_and(&there)
+            && link_of(index, number) != NONE
+            && !index.find(link_of(index, number)).is_some_and(&there)
             && index.record(to).is_some_and(|before| session(before) == session(record))
         {
             found.insert(number, Bridge { to, lost });
@@ -93,13 +94,14 @@ fn open_circles(index: &Index, parent: &mut [u32], bridges: &mut HashMap<u32, Br
 }
 
 /// The id that a record names as its parent; over a compaction, where it is null, the logical one.
-fn link_of(record: &Record) -> Symbol {
-    if record.parent != NONE { record.parent } else { record.logical }
+fn link_of(index: &Index, number: u32) -> Symbol {
+    let parent = index.record(number).map_or(NONE, |record| record.parent);
+    if parent != NONE { parent } else { index.logical(number) }
 }
 
 /// The record that a record names as its parent, whatever was concluded of it.
 pub(super) fn parent_in_file(index: &Index, number: u32) -> Option<u32> {
-    index.record(number).filter(|record| record.node != NONE).and_then(|record| index.find(link_of(record)))
+    index.record(number).filter(|record| record.node != NONE).and_then(|_| index.find(link_of(index, number)))
 }
 
 impl Forest {
@@ -155,50 +157,67 @@ impl Forest {
     /// For every record, the first record on its way to the root for which `stop` holds, itself included, and whether
     /// `bar` holds for a record on the way there (the stop itself excepted).
     pub fn climb(&self, stop: impl Fn(u32) -> bool, bar: impl Fn(u32) -> bool) -> Vec<Climb> {
-        let mut found: Vec<Option<Climb>> = vec![None; self.parent.len()];
+        let mut found = vec![Climb::UNKNOWN; self.parent.len()];
         let mut path: Vec<u32> = Vec::new();
         for start in 0..u32::try_from(self.parent.len()).unwrap_or(NONE) {
             let mut at = start;
             path.clear();
             let mut end = loop {
-                if let Some(Some(known)) = found.get(at as usize) {
+                if let Some(known) = found.get(at as usize).filter(|climb| **climb != Climb::UNKNOWN) {
                     break *known;
                 }
                 if stop(at) {
-                    break Climb { end: Some(at), barred: false };
+                    break Climb::to(Some(at), false);
                 }
                 // A mark against circles; overwritten below.
                 if let Some(place) = found.get_mut(at as usize) {
-                    *place = Some(Climb { end: None, barred: false });
+                    *place = Climb::to(None, false);
                 }
                 path.push(at);
                 match self.parent(at) {
                     Some(parent) => at = parent,
-                    None => break Climb { end: None, barred: false },
+                    None => break Climb::to(None, false),
                 }
             };
             while let Some(record) = path.pop() {
-                end.barred |= bar(record);
+                end = Climb::to(end.end(), end.barred() || bar(record));
                 if let Some(place) = found.get_mut(record as usize) {
-                    *place = Some(end);
+                    *place = end;
                 }
             }
             if let Some(place) = found.get_mut(at as usize)
-                && place.is_none()
+                && *place == Climb::UNKNOWN
             {
-                *place = Some(end);
+                *place = end;
             }
         }
-        found.into_iter().map(|climb| climb.unwrap_or(Climb { end: None, barred: false })).collect()
+        found
     }
 }
 
-/// Where a climb towards the root ended.
+/// Where a climb towards the root ended, and whether a record on the way was one not to be passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Climb {
-    pub end: Option<u32>,
-    /// A record on the way was one not to be passed.
-    pub barred: bool,
+pub(super) struct Climb(u32);
+
+impl Climb {
+    const BARRED: u32 = 1 << 31;
+    /// Records have smaller numbers: there are no files with two thousand million of them.
+    const NOWHERE: u32 = Self::BARRED - 2;
+    const UNKNOWN: Self = Self(NONE);
+
+    pub fn to(end: Option<u32>, barred: bool) -> Self {
+        let end = end.unwrap_or(Self::NOWHERE).min(Self::NOWHERE);
+        Self(if barred { end | Self::BARRED } else { end })
+    }
+
+    pub fn end(self) -> Option<u32> {
+        let end = self.0 & !Self::BARRED;
+        (end != Self::NOWHERE).then_some(end)
+    }
+
+    pub fn barred(self) -> bool {
+        self.0 & Self::BARRED != 0
+    }
 }
 
 /// The last record in file order that can lead the chain. Side records lead only in a file that has no others.
@@ -218,10 +237,10 @@ pub(super) fn leaf(index: &Index) -> Option<u32> {
 pub(super) struct Walk {
     /// Record numbers from the root to the leaf.
     pub chain: Vec<u32>,
-    /// The same with companions in their places: each after the last chain record above it, in file order.
-    pub all: Vec<Stop>,
-    /// Where each tool call's result is: record and piece.
-    pub results: HashMap<u32, (u32, u32)>,
+    /// Records beside the chain, by the position in it that they come after: the last chain record above them.
+    companions: Vec<(u32, u32)>,
+    /// The piece with the result of each tool call.
+    pub results: HashMap<Symbol, u32, foldhash::fast::RandomState>,
     pub circular: bool,
 }
 
@@ -252,54 +271,58 @@ impl Walk {
         let on_chain = |record: u32| position.get(record as usize).is_some_and(|at| *at != NONE);
         let climbs = forest.climb(on_chain, |record| starts_prompt(index, record));
         // Where each response begins on the chain.
-        let mut messages: HashMap<u32, u32> = HashMap::new();
+        let mut messages: HashMap<Symbol, u32, foldhash::fast::RandomState> = HashMap::default();
         for (at, record) in (0..).zip(&walk.chain) {
             if let Some(record) = index.record(*record)
                 && record.role == Role::Assistant
-                && record.message != NONE
+                && index.answer(record).message != NONE
             {
-                messages.entry(record.message).or_insert(at);
+                messages.entry(index.answer(record).message).or_insert(at);
             }
         }
 
-        // Companions by the chain position they come after.
-        let mut companions: Vec<(u32, u32)> = Vec::new();
-        let mut calls: HashMap<u32, u32> = HashMap::new();
-        for (at, record) in (0..).zip(&walk.chain) {
-            add_calls(index, *record, at, &mut calls);
-        }
         // A side record's companions are side records, a main record's are not.
         let is_side = |number: u32| index.record(number).is_some_and(|record| record.flags.has(Flags::SIDE));
         let side = is_side(leaf);
         let free = |number: u32| {
             !on_chain(number)
                 && is_side(number) == side
-                && climbs.get(number as usize).is_some_and(|climb| !climb.barred)
+                && climbs.get(number as usize).is_some_and(|climb| !climb.barred())
         };
         let anchor = |number: u32| {
-            let end = climbs.get(number as usize).and_then(|climb| climb.end)?;
+            let end = climbs.get(number as usize).and_then(|climb| climb.end())?;
             position.get(end as usize).copied()
         };
-        let records = || (0_u32..).zip(&index.records);
-        for (number, record) in records().filter(|(_, record)| record.role == Role::Assistant) {
-            if let Some(message) = messages.get(&record.message)
+        let mut companions: Vec<(u32, u32)> = Vec::new();
+        for (number, record) in index.numbered().filter(|(_, record)| record.role == Role::Assistant) {
+            if let Some(message) = messages.get(&index.answer(record).message)
                 && free(number)
             {
-                let at = anchor(number).unwrap_or(*message).max(*message);
-                companions.push((at, number));
-                add_calls(index, number, at, &mut calls);
+                companions.push((anchor(number).unwrap_or(*message).max(*message), number));
             }
         }
+        drop(messages);
         for record in &walk.chain {
             add_results(index, *record, &mut walk.results);
         }
-        for (number, record) in records() {
-            let has_result = |(_, piece): (u32, &super::index::Piece)| matches!(piece.what, What::Result(_));
-            if record.role != Role::User || !index.pieces_of(record).any(has_result) || !free(number) {
+        // Calls are asked for only where a result is not on the chain: there are few of those.
+        let mut calls: Option<HashMap<Symbol, u32>> = None;
+        let calls_of = |companions: &[(u32, u32)]| {
+            let on_chain = (0..).zip(&walk.chain).map(|(at, number)| (at, *number));
+            let mut calls = HashMap::new();
+            for (at, number) in on_chain.chain(companions.iter().copied()) {
+                add_calls(index, number, at, &mut calls);
+            }
+            calls
+        };
+        let beside = companions.len();
+        for (number, record) in index.numbered() {
+            if record.role != Role::User || !free(number) || !has_result(index, number) {
                 continue;
             }
-            let call = index.pieces_of(record).find_map(|(_, piece)| match &piece.what {
-                What::Result(result) if !walk.results.contains_key(&result.call) => calls.get(&result.call),
+            let calls = calls.get_or_insert_with(|| calls_of(companions.get(..beside).unwrap_or_default()));
+            let call = index.pieces_of(number).find_map(|(_, piece)| match piece.what {
+                What::Result { call, .. } if !walk.results.contains_key(&call) => calls.get(&call),
                 _ => None,
             });
             if let Some(call) = call {
@@ -309,12 +332,13 @@ impl Walk {
         }
         // Failed requests leave the chain where the answer that came in the end hangs on what they hang on.
         let failures = forest.climb(on_chain, |record| !is_api_error(index, record));
-        for (number, climb) in (0..).zip(&failures).filter(|(_, climb)| !climb.barred) {
-            let position = climb.end.and_then(|end| position.get(end as usize)).filter(|_| free(number));
+        for (number, climb) in (0..).zip(&failures).filter(|(_, climb)| !climb.barred()) {
+            let position = climb.end().and_then(|end| position.get(end as usize)).filter(|_| free(number));
             companions.extend(position.map(|position| (*position, number)));
         }
         companions.sort_unstable();
-        walk.line_up(companions);
+        companions.shrink_to_fit();
+        walk.companions = companions;
         walk
     }
 
@@ -331,40 +355,63 @@ impl Walk {
         for record in members {
             add_results(index, *record, &mut walk.results);
         }
-        walk.line_up(Vec::new());
         walk
     }
 
-    fn line_up(&mut self, companions: Vec<(u32, u32)>) {
-        let walk = self;
-        let mut companions = companions.into_iter().peekable();
-        for (at, record) in (0..).zip(&walk.chain) {
-            walk.all.push(Stop { record: *record, position: at, on_chain: true });
-            while let Some((_, record)) = companions.next_if(|(after, _)| *after == at) {
-                walk.all.push(Stop { record, position: at, on_chain: false });
+    /// All records of the walk: those of the chain, and after each its companions, in file order.
+    pub fn stops(&self) -> impl Iterator<Item = Stop> {
+        self.stops_in(0..u32::try_from(self.chain.len()).unwrap_or(NONE))
+    }
+
+    /// Those at some positions of the chain.
+    pub fn stops_in(&self, positions: Range<u32>) -> impl Iterator<Item = Stop> {
+        let first = self.companions.partition_point(|(after, _)| *after < positions.start);
+        let mut companions = self.companions.get(first..).unwrap_or_default().iter().peekable();
+        let mut chain = positions.clone().zip(self.chain.get(positions.start as usize..).unwrap_or_default());
+        let mut at = None;
+        std::iter::from_fn(move || {
+            if let Some(position) = at
+                && let Some((_, record)) = companions.next_if(|(after, _)| *after == position)
+            {
+                return Some(Stop { record: *record, position, on_chain: false });
             }
+            let (position, record) = chain.next()?;
+            at = Some(position);
+            Some(Stop { record: *record, position, on_chain: true })
+        })
+    }
+
+    /// The records beside the chain.
+    pub fn companions(&self) -> impl Iterator<Item = Stop> {
+        self.companions.iter().map(|(position, record)| Stop { record: *record, position: *position, on_chain: false })
+    }
+
+    /// The record with the result of a tool call.
+    pub fn result_record(&self, index: &Index, call: Symbol) -> Option<u32> {
+        index.record_of(*self.results.get(&call)?)
+    }
+}
+
+fn has_result(index: &Index, number: u32) -> bool {
+    index.pieces_of(number).any(|(_, piece)| matches!(piece.what, What::Result { .. }))
+}
+
+fn add_calls(index: &Index, number: u32, at: u32, calls: &mut HashMap<Symbol, u32>) {
+    for (_, piece) in index.pieces_of(number) {
+        if let What::Call { id, .. } = piece.what
+            && id != NONE
+        {
+            calls.entry(id).or_insert(at);
         }
     }
 }
 
-fn add_calls(index: &Index, number: u32, at: u32, calls: &mut HashMap<u32, u32>) {
-    let Some(record) = index.record(number) else { return };
-    for (_, piece) in index.pieces_of(record) {
-        if let What::Call(call) = &piece.what
-            && call.id != NONE
+fn add_results(index: &Index, number: u32, results: &mut HashMap<Symbol, u32, foldhash::fast::RandomState>) {
+    for (at, piece) in index.pieces_of(number) {
+        if let What::Result { call, .. } = piece.what
+            && call != NONE
         {
-            calls.entry(call.id).or_insert(at);
-        }
-    }
-}
-
-fn add_results(index: &Index, number: u32, results: &mut HashMap<u32, (u32, u32)>) {
-    let Some(record) = index.record(number) else { return };
-    for (at, piece) in index.pieces_of(record) {
-        if let What::Result(result) = &piece.what
-            && result.call != NONE
-        {
-            results.entry(result.call).or_insert((number, at));
+            results.entry(call).or_insert(at);
         }
     }
 }
@@ -373,15 +420,13 @@ fn add_results(index: &Index, number: u32, results: &mut HashMap<u32, (u32, u32)
 pub(super) fn is_api_error(index: &Index, number: u32) -> bool {
     index.record(number).is_some_and(|record| {
         record.role == Role::System
-            && index.pieces_of(record).any(|(_, piece)| matches!(piece.what, What::Ready(EventKind::Retry, _)))
+            && index.pieces_of(number).any(|(_, piece)| matches!(piece.what, What::Ready(EventKind::Retry)))
     })
 }
 
 /// Whether a person's prompt is in this record, as far as the record alone tells.
 fn starts_prompt(index: &Index, number: u32) -> bool {
-    index.record(number).is_some_and(|record| {
-        index.pieces_of(record).any(|(_, piece)| matches!(piece.what, What::Prompt { .. } | What::Command))
-    })
+    index.pieces_of(number).any(|(_, piece)| matches!(piece.what, What::Prompt { .. } | What::Command))
 }
 
 /// Whether the slash command at `path[at]` was given to the model: a text for the model or an answer follows before the
@@ -395,7 +440,7 @@ pub(super) fn reached_model(index: &Index, path: &[u32], at: usize) -> bool {
         let ends = |(_, piece): (u32, &super::index::Piece)| {
             matches!(piece.what, What::Prompt { .. } | What::Command | What::LocalOutput)
         };
-        if index.pieces_of(record).any(ends) {
+        if index.pieces_of(*number).any(ends) {
             return false;
         }
     }
@@ -496,11 +541,11 @@ mod tests {
         //  0 ─ 1 ─ 2 (chain)      1 ─ 3 ─ 4       5 has no way to the chain, 6 and 7 go in circles
         let forest = Forest::from_parents(&[None, Some(0), Some(1), Some(1), Some(3), None, Some(7), Some(6)]);
         let climbs = forest.climb(|record| record <= 2, |record| record == 3);
-        assert_eq!(climbs[2], Climb { end: Some(2), barred: false });
-        assert_eq!(climbs[3], Climb { end: Some(1), barred: true });
-        assert_eq!(climbs[4], Climb { end: Some(1), barred: true });
-        assert_eq!(climbs[5].end, None);
-        assert_eq!(climbs[6].end, None);
+        assert_eq!(climbs[2], Climb::to(Some(2), false));
+        assert_eq!(climbs[3], Climb::to(Some(1), true));
+        assert_eq!(climbs[4], Climb::to(Some(1), true));
+        assert_eq!(climbs[5].end(), None);
+        assert_eq!(climbs[6].end(), None);
     }
 
     #[test]

@@ -112,8 +112,7 @@ fn with_inlined(transcript: &Transcript, kept: &Kept) -> Vec<u32> {
     let mut order = Vec::with_capacity(kept.order.len());
     for number in &kept.order {
         order.push(*number);
-        let Some(record) = index.record(*number) else { continue };
-        for call in kept::calls_in(index, record).filter(|call| *call != NONE) {
+        for call in kept::calls_in(index, *number).filter(|call| *call != NONE) {
             order.extend(inlined.remove(&call).unwrap_or_default().into_iter().flatten());
         }
     }
@@ -163,7 +162,7 @@ impl Identity<'_> {
         ];
         let implied = record.flags.has(Flags::IMPLIED);
         let parent = parent.or_else(|| implied.then(|| index.find(record.parent).unwrap_or(NONE)));
-        values.extend(parent.into_iter().flat_map(|parent| kept::link(index, record, parent)));
+        values.extend(parent.into_iter().flat_map(|parent| kept::link(index, number, parent)));
         match keys::without_controls(&bytes, &values) {
             Some(mended) => rewrite.push(&mended),
             None => keys::splice(rewrite, record.span.offset, &bytes, &values),

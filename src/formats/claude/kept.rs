@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::json;
 
 use super::chain::{Forest, reached_model};
-use super::index::{Index, NONE, Record, Role, Symbol, What};
+use super::index::{Index, NONE, Piece, Role, Symbol, What};
 use super::session::Assembled;
 use crate::formats::keys::Missing;
 use crate::formats::progress::Progress;
@@ -71,11 +71,10 @@ pub(super) fn up_to(
 fn with_results(index: &Index, assembled: &Assembled, mut end: u32) -> u32 {
     let set = members(index, assembled, end);
     let calls = calls_of(index, &set);
-    while let Some(record) = assembled.walk.chain.get(end as usize + 1).and_then(|number| index.record(*number)) {
-        let mut results = index.pieces_of(record).filter_map(|(_, piece)| match &piece.what {
-            What::Result(outcome) => Some(outcome.call),
-            _ => None,
-        });
+    while let Some(number) = assembled.walk.chain.get(end as usize + 1).copied()
+        && let Some(record) = index.record(number)
+    {
+        let mut results = results_in(index, number);
         let answers_kept = record.role == Role::User && results.next().is_some_and(|call| calls.contains(&call));
         if !answers_kept || !results.all(|call| calls.contains(&call)) {
             break;
@@ -92,20 +91,22 @@ fn members(index: &Index, assembled: &Assembled, end: u32) -> HashSet<u32> {
     let messages: HashSet<Symbol> = set
         .iter()
         .filter_map(|number| index.record(*number))
-        .map(|record| record.message)
+        .map(|record| index.answer(record).message)
         .filter(|message| *message != NONE)
         .collect();
-    let companions = || walk.all.iter().filter(|stop| !stop.on_chain && stop.position <= end);
+    let companions = || walk.companions().filter(|stop| stop.position <= end);
     for stop in companions() {
         let Some(record) = index.record(stop.record) else { continue };
-        if (record.role == Role::Assistant && messages.contains(&record.message)) || record.role == Role::System {
+        if (record.role == Role::Assistant && messages.contains(&index.answer(record).message))
+            || record.role == Role::System
+        {
             set.insert(stop.record);
         }
     }
     let calls = calls_of(index, &set);
     for stop in companions() {
         let Some(record) = index.record(stop.record) else { continue };
-        if record.role == Role::User && results_in(index, record).any(|call| calls.contains(&call)) {
+        if record.role == Role::User && results_in(index, stop.record).any(|call| calls.contains(&call)) {
             set.insert(stop.record);
         }
     }
@@ -113,32 +114,28 @@ fn members(index: &Index, assembled: &Assembled, end: u32) -> HashSet<u32> {
 }
 
 fn calls_of(index: &Index, set: &HashSet<u32>) -> HashSet<Symbol> {
-    set.iter().filter_map(|number| index.record(*number)).flat_map(|record| calls_in(index, record)).collect()
+    set.iter().flat_map(|number| calls_in(index, *number)).collect()
 }
 
-pub(super) fn calls_in<'a>(index: &'a Index, record: &'a Record) -> impl Iterator<Item = Symbol> + 'a {
+pub(super) fn calls_in(index: &Index, record: u32) -> impl Iterator<Item = Symbol> {
     index
         .pieces_of(record)
-        .filter_map(|(_, piece)| if let What::Call(call) = &piece.what { Some(call.id) } else { None })
+        .filter_map(|(_, piece)| if let What::Call { id, .. } = piece.what { Some(id) } else { None })
 }
 
-fn results_in<'a>(index: &'a Index, record: &'a Record) -> impl Iterator<Item = Symbol> + 'a {
-    index.pieces_of(record).filter_map(
-        |(_, piece)| {
-            if let What::Result(outcome) = &piece.what { Some(outcome.call) } else { None }
-        },
-    )
+pub(super) fn results_in(index: &Index, record: u32) -> impl Iterator<Item = Symbol> {
+    let call = |piece: &Piece| if let What::Result { call, .. } = piece.what { Some(call) } else { None };
+    index.pieces_of(record).filter_map(move |(_, piece)| call(piece))
 }
 
 /// Records with calls whose result is not among the kept, and how many such calls each has.
 fn open_calls(index: &Index, assembled: &Assembled, set: &HashSet<u32>) -> HashMap<u32, usize> {
     let answered = |call: Symbol| {
-        call != NONE && assembled.walk.results.get(&call).is_some_and(|(record, _)| set.contains(record))
+        call != NONE && assembled.walk.result_record(index, call).is_some_and(|record| set.contains(&record))
     };
     let mut open = HashMap::new();
     for number in set {
-        let Some(record) = index.record(*number) else { continue };
-        let count = calls_in(index, record).filter(|call| !answered(*call)).count();
+        let count = calls_in(index, *number).filter(|call| !answered(*call)).count();
         if count > 0 {
             open.insert(*number, count);
         }
@@ -158,20 +155,17 @@ fn finish(
     let mut gone: HashSet<Symbol> = HashSet::new();
     for number in open.keys() {
         set.remove(number);
-        if let Some(record) = index.record(*number) {
-            gone.extend(calls_in(index, record));
-        }
+        gone.extend(calls_in(index, *number));
     }
     if !gone.is_empty() {
         set.retain(|number| {
-            let Some(record) = index.record(*number) else { return true };
-            let mut results = results_in(index, record).peekable();
+            let mut results = results_in(index, *number).peekable();
             results.peek().is_none() || !results.all(|call| gone.contains(&call))
         });
     }
     let last = assembled.walk.chain.get(end as usize).copied();
     let mut kept = Kept { trimmed, dropped: open.values().sum(), ..Kept::default() };
-    for stop in assembled.walk.all.iter().filter(|stop| stop.position <= end && set.contains(&stop.record)) {
+    for stop in assembled.walk.stops_in(0..end.saturating_add(1)).filter(|stop| set.contains(&stop.record)) {
         if stop.on_chain {
             kept.chain.push(stop.record);
         }
@@ -184,12 +178,10 @@ fn finish(
         let after: Vec<u32> = kept.order.drain(at + 1..).collect();
         // A question asked beside the chain would become a step if the chain went on over it.
         let asks = |number: &u32| {
-            index.record(*number).is_some_and(|record| {
-                index.pieces_of(record).any(|(_, piece)| match &piece.what {
-                    What::Call(call) => !call.questions.is_empty(),
-                    What::Result(outcome) => !outcome.answers.is_empty(),
-                    _ => false,
-                })
+            index.pieces_of(*number).any(|(at, piece)| match piece.what {
+                What::Call { asks, .. } => asks,
+                What::Result { .. } => !index.answers_in(at).is_empty(),
+                _ => false,
             })
         };
         let stay = !after.iter().any(asks);
@@ -232,9 +224,10 @@ fn nearest(forest: &Forest, record: u32, root: Option<u32>, set: &HashSet<u32>) 
 }
 
 /// What to write into `record` so that it hangs on `parent`, or on nothing.
-pub(super) fn link(index: &Index, record: &Record, parent: u32) -> Vec<(&'static str, String, Missing)> {
-    let has_logical = record.logical != NONE;
-    let key = if record.parent == NONE && has_logical { "logicalParentUuid" } else { "parentUuid" };
+pub(super) fn link(index: &Index, number: u32, parent: u32) -> Vec<(&'static str, String, Missing)> {
+    let has_logical = index.logical(number) != NONE;
+    let has_parent = index.record(number).is_some_and(|record| record.parent != NONE);
+    let key = if !has_parent && has_logical { "logicalParentUuid" } else { "parentUuid" };
     let mut values = if parent == NONE {
         vec![(key, "null".to_owned(), Missing::Add)]
     } else {
@@ -255,7 +248,7 @@ pub(super) fn steps_among(index: &Index, assembled: &Assembled, chain: &[u32], i
     let is_step = |mark: &&super::steps::Mark| match mark.answer {
         Some(answer) => assembled.walk.chain.get(answer as usize).is_some_and(|answer| is_kept(*answer)),
         None => {
-            let piece = index.pieces.get(mark.piece as usize);
+            let piece = index.piece(mark.piece);
             let is_command = piece.is_some_and(|piece| matches!(piece.what, What::Command));
             !is_command || positions.get(&mark.record).is_some_and(|at| reached_model(index, chain, *at))
         }

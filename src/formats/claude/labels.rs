@@ -1,13 +1,35 @@
 //! Short texts for rows and markers, made without reading long ones to their end.
 
-use crate::formats::json;
-use crate::formats::labels::{LABEL_CHARS, line, marker_text};
-use crate::formats::skim::Raw;
+use serde_json::Value;
 
-/// The label of a raw JSON string; empty when it is none.
-pub(super) fn line_of(raw: Raw<'_>) -> Box<str> {
-    // White space at the start may be long; four labels' worth is enough for all but the oddest.
-    line(&json::string_start(raw, 4 * LABEL_CHARS).unwrap_or_default())
+use crate::formats::labels::{line, marker_text};
+
+/// The arguments by which people know a call, the best first.
+const ARGUMENTS: [&str; 13] = [
+    "command",
+    "file_path",
+    "notebook_path",
+    "absolute_path",
+    "pattern",
+    "query",
+    "url",
+    "path",
+    "skill",
+    "subject",
+    "description",
+    "prompt",
+    "plan",
+];
+
+/// The label of a call: its main argument.
+pub(super) fn of_call(name: &str, input: &Value) -> Box<str> {
+    let argument = |key: &&str| input.get(key).and_then(Value::as_str);
+    let main = if matches!(name, "Task" | "Agent") {
+        ["description", "prompt"].iter().find_map(argument)
+    } else {
+        ARGUMENTS.iter().find_map(|key| argument(key).filter(|text| !text.is_empty()))
+    };
+    line(main.unwrap_or_default())
 }
 
 /// The first line of an error, without the tags that wrap it.

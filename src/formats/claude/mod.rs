@@ -13,6 +13,7 @@ mod index;
 mod kept;
 mod labels;
 mod listing;
+mod made;
 mod parts;
 mod pieces;
 pub(super) mod prompt;
@@ -26,6 +27,7 @@ mod session;
 mod skimmed;
 mod steps;
 mod subagents;
+mod symbols;
 mod system;
 mod text;
 mod usage;
@@ -111,7 +113,7 @@ fn resume_command(session_id: &str, path: &Path) -> String {
 /// A transcript that was read.
 struct Transcript {
     assembled: Assembled,
-    index: Index,
+    index: Arc<Index>,
     agents: Vec<AgentFile>,
     files: Vec<Arc<SourceFile>>,
     /// The rest of the file is still being read.
@@ -120,8 +122,8 @@ struct Transcript {
 
 impl Transcript {
     fn new(source: Arc<SourceFile>, mut index: Index, agents: Vec<AgentFile>, partial: bool) -> Self {
-        index.records.shrink_to_fit();
-        index.pieces.shrink_to_fit();
+        index.shrink_to_fit();
+        let index = Arc::new(index);
         let assembled = assemble(&source, &index, &agents);
         let files = std::iter::once(source).chain(agents.iter().map(|agent| Arc::clone(&agent.source))).collect();
         Self { assembled, index, agents, files, partial }
@@ -136,7 +138,7 @@ impl Transcript {
     fn index_of(&self, file: u16) -> Option<&Index> {
         match usize::from(file).checked_sub(1) {
             None => Some(&self.index),
-            Some(agent) => self.agents.get(agent).map(|agent| &agent.index),
+            Some(agent) => self.agents.get(agent).map(|agent| &*agent.index),
         }
     }
 

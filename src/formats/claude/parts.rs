@@ -10,8 +10,8 @@ use std::thread;
 
 use crossbeam_channel::{Sender, bounded};
 
-use super::index::{Flags, Index, NONE, Record, Role, Scene, Symbol, What};
-use super::read::{Reader, nameless, permission_mode_note, same_again};
+use super::index::{Answer, Extra, Flags, Index, More, NONE, Piece, Record, Role, Scene, Symbol, What};
+use super::read::{Reader, nameless, permission_mode_note, push_twin, same_again};
 use crate::model::{EventKind, Locator, Problem, ProblemKind};
 use crate::store::{ReadError, SourceFile, Watch, scan_lines_in};
 
@@ -129,7 +129,6 @@ impl<'f> Join<'f> {
 
     fn add(&mut self, part: Part) {
         let Part { reader_index: mut other, first_mode, last_mode, titled, lines } = part;
-        let records = std::mem::take(&mut other.records);
         let report = std::mem::take(&mut other.report);
         let mut fates = report.records;
         let (mut problems, unlisted) = report.into_problems();
@@ -142,10 +141,10 @@ impl<'f> Join<'f> {
         let mut symbols = Symbols { names: vec![NONE; other.symbols.len()], other: &other };
         let mut again = Vec::new();
         let before = self.index.records.len();
-        for (number, record) in records.iter().enumerate() {
+        for (number, record) in other.records.iter().enumerate() {
             let mut record = *record;
             record.span.line = record.span.line.saturating_add(base);
-            let local = record;
+            let (local, number) = (record, u32::try_from(number).unwrap_or(NONE));
             record.node = symbols.join(&mut self.index, record.node);
             if let Some(first) = self.earlier(&record) {
                 let problem = self.again(first, &record);
@@ -161,22 +160,22 @@ impl<'f> Join<'f> {
                 continue;
             }
             if record.role == Role::Duplicate {
-                let node = symbols.join(&mut self.index, record.logical);
+                let node = symbols.join(&mut self.index, other.logical(number));
                 let first = self.index.find(node).filter(|first| (*first as usize) < before);
                 self.compare(first, &record, node, &mut problems);
             }
-            let note = first_mode.as_ref().filter(|(of, _)| *of as usize == number).and_then(|(_, mode)| {
+            let note = first_mode.as_ref().filter(|(of, _)| *of == number).and_then(|(_, mode)| {
                 let before = self.permission_mode.as_deref()?;
                 (before != mode).then(|| permission_mode_note(mode))
             });
-            self.place(&mut symbols, &mut record, &local);
-            self.pieces(&mut symbols, &mut record, &local, note);
-            if let Some(agent) = u32::try_from(number).ok().and_then(|number| other.agents.get(&number)) {
+            self.place(&mut symbols, &mut record, &local, number);
+            let first_piece = self.index.pieces.len();
+            self.pieces(&mut symbols, number, note);
+            if let Some(agent) = other.agents.get(&number) {
                 let agent = symbols.join(&mut self.index, *agent);
-                let number = u32::try_from(self.index.records.len()).unwrap_or(NONE);
-                self.index.agents.insert(number, agent);
+                self.index.agents.insert(self.index.next(), agent);
             }
-            self.index.push_record(record);
+            self.index.push_record(record, first_piece);
         }
         if !again.is_empty() {
             problems.extend(again);
@@ -209,21 +208,25 @@ impl<'f> Join<'f> {
     /// Takes a record that is there already.
     fn again(&mut self, first: u32, record: &Record) -> Problem {
         let message = same_again(self.file, &self.index, first, record.span, record.node);
-        let twin = Reader::twin(record.span, record.node, record.flags.has(Flags::SHARES_LINE));
-        self.index.push_record(twin);
+        push_twin(&mut self.index, record.span, record.node, record.flags.has(Flags::SHARES_LINE));
         let locator = Locator::Line(u64::from(record.span.line));
         Problem { locator, offset: Some(record.span.offset), kind: ProblemKind::Duplicate, message, file: None }
     }
 
     /// Joins what places a record in the chain.
-    fn place(&mut self, symbols: &mut Symbols<'_>, record: &mut Record, local: &Record) {
+    fn place(&mut self, symbols: &mut Symbols<'_>, record: &mut Record, local: &Record, number: u32) {
         if record.flags.has(Flags::NAMELESS) {
             record.node = self.index.symbols.intern(&nameless(&self.index, record));
         }
-        record.logical = symbols.join(&mut self.index, local.logical);
-        record.message = symbols.join(&mut self.index, local.message);
-        record.model = symbols.join(&mut self.index, local.model);
-        record.forked = symbols.join(&mut self.index, local.forked);
+        let logical = symbols.join(&mut self.index, symbols.other.logical(number));
+        self.index.set_logical(self.index.next(), logical);
+        let answer = symbols.other.answer(local);
+        let answer = Answer {
+            message: symbols.join(&mut self.index, answer.message),
+            model: symbols.join(&mut self.index, answer.model),
+            usage: symbols.other.counters.get(answer.usage).map_or(NONE, |usage| self.index.counters.push(&usage)),
+        };
+        self.index.push_answer(record, answer);
         let is_side = record.flags.has(Flags::SIDE);
         record.parent = if record.flags.has(Flags::IMPLIED) {
             if is_side { self.last_side } else { self.last_main }
@@ -231,13 +234,9 @@ impl<'f> Join<'f> {
             symbols.join(&mut self.index, local.parent)
         };
         if let Some(scene) = symbols.other.scenes.get(local.scene as usize) {
-            let [session, cwd, version] =
-                [scene.session, scene.cwd, scene.version].map(|symbol| symbols.join(&mut self.index, symbol));
-            record.scene = self.index.push_scene(Scene { session, cwd, version });
-        }
-        if let Some(usage) = symbols.other.usages.get(local.usage as usize) {
-            record.usage = u32::try_from(self.index.usages.len()).unwrap_or(NONE);
-            self.index.usages.push(*usage);
+            let [session, cwd, version, forked] = [scene.session, scene.cwd, scene.version, scene.forked]
+                .map(|symbol| symbols.join(&mut self.index, symbol));
+            record.scene = self.index.push_scene(Scene { session, cwd, version, forked });
         }
         if record.role.can_lead() {
             *(if is_side { &mut self.last_side } else { &mut self.last_main }) = record.node;
@@ -245,32 +244,38 @@ impl<'f> Join<'f> {
     }
 
     /// Joins a record's pieces, with a note after them.
-    fn pieces(&mut self, symbols: &mut Symbols<'_>, record: &mut Record, local: &Record, note: Option<String>) {
-        record.first_piece = u32::try_from(self.index.pieces.len()).unwrap_or(NONE);
-        for (_, piece) in symbols.other.pieces_of(local) {
-            let mut piece = piece.clone();
+    fn pieces(&mut self, symbols: &mut Symbols<'_>, record: u32, note: Option<String>) {
+        let other = symbols.other;
+        for (number, piece) in other.pieces_of(record) {
+            let mut piece = *piece;
+            let mut extra = other.extra(number).cloned().unwrap_or_default();
             match &mut piece.what {
-                What::Call(call) => {
-                    call.id = symbols.join(&mut self.index, call.id);
-                    call.name = symbols.join(&mut self.index, call.name);
+                What::Call { id, name, .. } => {
+                    *id = symbols.join(&mut self.index, *id);
+                    *name = symbols.join(&mut self.index, *name);
                 }
-                What::Result(outcome) => {
-                    outcome.call = symbols.join(&mut self.index, outcome.call);
-                    outcome.agent = symbols.join(&mut self.index, outcome.agent);
+                What::Result { call, ruling, .. } => {
+                    *call = symbols.join(&mut self.index, *call);
+                    let known = other.rulings.get(*ruling);
+                    *ruling = known.map_or(NONE, |known| self.index.rulings.push(known.clone()));
                 }
-                What::Notification(notified) => {
+                _ => {}
+            }
+            match &mut extra.more {
+                More::Result(more) => more.agent = symbols.join(&mut self.index, more.agent),
+                More::Notified(notified) => {
                     notified.task = symbols.join(&mut self.index, notified.task);
                     notified.call = symbols.join(&mut self.index, notified.call);
                 }
                 _ => {}
             }
-            self.index.pieces.push(piece);
+            self.index.push_piece(piece, extra);
         }
         if let Some(note) = note {
-            let what = What::Ready(EventKind::Notice, None);
-            self.index.pieces.push(super::index::Piece { what, block: 0, bytes: 0, label: note.into() });
+            let what = What::Ready(EventKind::Notice);
+            let extra = Extra { label: note.into(), more: More::Nothing };
+            self.index.push_piece(Piece { what, block: 0, bytes: 0 }, extra);
         }
-        record.piece_count = u32::try_from(self.index.pieces.len()).unwrap_or(NONE).saturating_sub(record.first_piece);
     }
 
     /// Joins what records outside the chain say.
@@ -302,10 +307,8 @@ struct Symbols<'a> {
 impl Symbols<'_> {
     fn join(&mut self, index: &mut Index, symbol: Symbol) -> Symbol {
         let Some(known) = self.names.get_mut(symbol as usize) else { return NONE };
-        if *known == NONE
-            && let Some(name) = self.other.symbols.name(symbol)
-        {
-            *known = index.symbols.share(name);
+        if *known == NONE {
+            *known = index.symbols.intern_packed(self.other.symbols.packed(symbol));
         }
         *known
     }

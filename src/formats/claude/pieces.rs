@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::approval::{self, Facts};
-use super::index::{Call, Flags, NONE, Notified, Outcome, Piece, Record, Symbols, What, prompt_hash};
-use super::labels::{self, line_of};
+use super::index::{CallMore, Extra, Flags, Index, More, NONE, Notified, Piece, Record, ResultMore, What, prompt_hash};
+use super::labels;
 use super::prompt::{Notification, Spoken, classify};
 use super::question;
 use super::record::{Block, Content, Envelope};
@@ -20,44 +20,52 @@ use crate::model::{EventKind, Fact, Marker, Timestamp, summarise};
 /// A `toolUseResult` longer than this is looked into only where the call cannot do without.
 const SMALL_RESULT_BYTES: usize = 64 * 1024;
 
-/// UTF-16 units that are read of a result: enough for what it says of permission, and for its label.
+/// UTF-16 units that are read of a result: enough for what it says of permission, and of an error.
 const RESULT_START: usize = 1200;
-const PLAIN_START: usize = 640;
 
 /// What the agent writes after a prompt that was never answered, before it takes the next one.
 const NO_ANSWER: &str = "No response requested.";
 
 /// Where the pieces of one record go.
 pub(super) struct Sink<'a> {
-    pub pieces: &'a mut Vec<Piece>,
-    pub symbols: &'a mut Symbols,
+    pub index: &'a mut Index,
     pub record: &'a mut Record,
 }
 
 impl Sink<'_> {
     /// Adds a piece; `text` is made into its label.
     pub fn push(&mut self, block: usize, what: What, text: &str, bytes: u32) {
-        self.push_labelled(block, what, line(text), bytes);
+        self.push_more(block, what, line(text), bytes, More::Nothing);
     }
 
-    fn push_labelled(&mut self, block: usize, what: What, label: Box<str>, bytes: u32) {
-        self.pieces.push(Piece { what, block: u16::try_from(block).unwrap_or(u16::MAX), bytes, label });
+    /// Adds a piece whose label is read from the file when it is wanted.
+    fn push_bare(&mut self, block: usize, what: What, bytes: u32) {
+        self.push_more(block, what, Box::default(), bytes, More::Nothing);
+    }
+
+    fn push_more(&mut self, block: usize, what: What, label: Box<str>, bytes: u32, more: More) {
+        let block = u16::try_from(block).unwrap_or(u16::MAX);
+        self.index.push_piece(Piece { what, bytes, block }, Extra { label, more });
+    }
+
+    /// Adds an event of its own; `text` is made into its label.
+    pub fn ready(&mut self, block: usize, kind: EventKind, marker: Option<Marker>, text: &str, bytes: u32) {
+        let more = marker.map_or(More::Nothing, |marker| More::Marker(Box::new(marker)));
+        self.push_more(block, What::Ready(kind), line(text), bytes, more);
     }
 
     /// Adds an event of its own that carries a fact from the file.
     pub fn fact(&mut self, kind: EventKind, fact: Fact, text: &str, bytes: u32) {
-        let marker = Box::new(Marker::recorded(fact, self.record.at));
-        self.push(0, What::Ready(kind, Some(marker)), text, bytes);
+        self.ready(0, kind, Some(Marker::recorded(fact, self.at())), text, bytes);
     }
 
     pub fn notice(&mut self, block: usize, text: &str, bytes: u32) {
-        self.push(block, What::Ready(EventKind::Notice, None), text, bytes);
+        self.ready(block, EventKind::Notice, None, text, bytes);
     }
 
     fn interruption(&mut self, block: usize, text: &str) {
         let fact = Fact::Interruption { message: marker_text(text) };
-        let marker = Box::new(Marker::recorded(fact, self.record.at));
-        self.push(block, What::Ready(EventKind::Interruption, Some(marker)), text, bytes_of(text));
+        self.ready(block, EventKind::Interruption, Some(Marker::recorded(fact, self.at())), text, bytes_of(text));
     }
 
     fn flag(&mut self, flag: Flags) {
@@ -69,11 +77,11 @@ impl Sink<'_> {
     }
 
     fn name(&mut self, text: &str) -> u32 {
-        if text.is_empty() { NONE } else { self.symbols.intern(text) }
+        if text.is_empty() { NONE } else { self.index.symbols.intern(text) }
     }
 
     pub fn at(&self) -> Option<Timestamp> {
-        self.record.at
+        self.record.at()
     }
 }
 
@@ -155,10 +163,10 @@ fn spoken(content: &Content, human: bool, queued: bool, sink: &mut Sink) {
         let words = person.join("\n");
         let summary = if person.is_empty() { "[image]".to_owned() } else { summarise(&words) };
         if human {
-            sink.push_labelled(0, What::Prompt { queued }, summary.into(), bytes_of(&words));
+            sink.push_more(0, What::Prompt { queued }, summary.into(), bytes_of(&words), More::Nothing);
             pictures(content, sink);
         } else if sink.record.flags.has(Flags::SIDE) && !queued {
-            sink.push(0, What::Brief(prompt_hash(&words)), &words, bytes);
+            sink.push_more(0, What::Brief, line(&words), bytes, More::Brief(prompt_hash(&words)));
         } else {
             sink.notice(0, &words, bytes);
         }
@@ -195,7 +203,7 @@ fn notified(notification: &Notification, bytes: u32, sink: &mut Sink) {
         summary: line(notification.summary),
     };
     let label = if notification.summary.is_empty() { notification.status } else { notification.summary };
-    sink.push(0, What::Notification(Box::new(notified)), label, bytes);
+    sink.push_more(0, What::Notification, line(label), bytes, More::Notified(Box::new(notified)));
 }
 
 /// Text for the model after a slash command, which shows that the model ran it. Caveats and reminders show nothing.
@@ -245,10 +253,9 @@ fn is_result(block: &Block) -> bool {
 }
 
 fn result(envelope: &Envelope, number: usize, block: &Block, sink: &mut Sink) {
-    // Of a plain success no more is wanted than its label; words of the user or the harness stand further on.
+    // The text of a plain success says nothing that is wanted here; words of the user or the harness may.
     let is_plain = !block.is_error.0 && envelope.tool_use_result.is_some() && envelope.user_feedback.0.is_none();
-    let limit = if is_plain { PLAIN_START } else { RESULT_START };
-    let (start, bytes) = block.content.map_or((String::new(), 0), |content| content_start(content, limit));
+    let (start, bytes) = block.content.map_or((String::new(), 0), |content| content_start(content, !is_plain));
     let outcome_text = envelope.tool_use_result.and_then(|raw| json::string_start(raw, 400));
     let facts = Facts {
         recorded: envelope.permission_decision.0.as_ref(),
@@ -260,25 +267,27 @@ fn result(envelope: &Envelope, number: usize, block: &Block, sink: &mut Sink) {
     };
     let call = sink.symbol(&block.tool_use_id);
     let looked_into = envelope.tool_use_result.map(look_into).unwrap_or_default();
-    let mut outcome = Outcome {
-        call,
-        is_error: block.is_error.0,
-        error: block.is_error.0.then(|| labels::error_line(&start).into()),
-        ruling: approval::ruling(&facts),
-        answers: Vec::new(),
-        interrupted: looked_into.interrupted,
-        agent: NONE,
-        launched: looked_into.launched,
+    let is_error = block.is_error.0;
+    let answers = match envelope.tool_use_result {
+        Some(raw) if looked_into.has_answers => question::answers(raw),
+        None if !is_error => question::answers_in_text(&start),
+        _ => Vec::new(),
     };
-    if let Some(agent) = &looked_into.agent {
-        outcome.agent = sink.name(agent);
-    }
-    if let Some(raw) = envelope.tool_use_result.filter(|_| looked_into.has_answers) {
-        outcome.answers = question::answers(raw);
-    } else if envelope.tool_use_result.is_none() && !outcome.is_error {
-        outcome.answers = question::answers_in_text(&start);
-    }
-    sink.push(number, What::Result(Box::new(outcome)), &start, bytes);
+    let what = What::Result {
+        is_error,
+        interrupted: looked_into.interrupted,
+        call,
+        ruling: approval::ruling(&facts).map_or(NONE, |ruling| sink.index.rulings.push(ruling)),
+    };
+    let agent = looked_into.agent.map_or(NONE, |agent| sink.name(&agent));
+    let launched = looked_into.launched;
+    let more = if is_error || launched || agent != NONE || !answers.is_empty() {
+        let error = is_error.then(|| labels::error_line(&start).into());
+        More::Result(Box::new(ResultMore { error, answers, agent, launched }))
+    } else {
+        More::Nothing
+    };
+    sink.push_more(number, what, Box::default(), bytes, more);
 }
 
 /// What of a `toolUseResult` is needed while indexing.
@@ -311,10 +320,12 @@ fn look_into(raw: Raw<'_>) -> LookedInto {
     skimmed.map(|()| found).unwrap_or_default()
 }
 
-/// The start of a result's text and the length of all of it. A result is a string, or blocks of text and images.
-fn content_start(raw: Raw<'_>, limit: usize) -> (String, u32) {
-    if let Some(start) = json::string_start(raw, limit) {
-        return (start, json::string_bytes(raw));
+/// The start of a result's text, where it is wanted, and about how long all of it is. A result is a string, or blocks of
+/// text and images.
+fn content_start(raw: Raw<'_>, is_wanted: bool) -> (String, u32) {
+    let start_of = |raw| if is_wanted { json::string_start(raw, RESULT_START) } else { None };
+    if raw.get().starts_with('"') {
+        return (start_of(raw).unwrap_or_default(), string_bytes(raw));
     }
     #[derive(Deserialize, Default)]
     #[serde(default)]
@@ -329,8 +340,8 @@ fn content_start(raw: Raw<'_>, limit: usize) -> (String, u32) {
         return (String::new(), 0);
     };
     let texts: Vec<Raw<'_>> = parts.iter().filter_map(|part| part.0.as_ref()?.text).collect();
-    let start = texts.iter().find_map(|text| json::string_start(*text, limit)).unwrap_or_default();
-    (start, texts.iter().fold(0, |sum: u32, text| sum.saturating_add(json::string_bytes(*text))))
+    let start = texts.iter().find_map(|text| start_of(*text)).unwrap_or_default();
+    (start, texts.iter().fold(0, |sum: u32, text| sum.saturating_add(string_bytes(*text))))
 }
 
 fn assistant(envelope: &Envelope, sink: &mut Sink) {
@@ -346,7 +357,7 @@ fn assistant(envelope: &Envelope, sink: &mut Sink) {
     match &message.content {
         Content::None => {}
         Content::Text(text) if text.trim().is_empty() => {}
-        Content::Text(text) => sink.push(0, What::Text, text, bytes_of(text)),
+        Content::Text(text) => sink.push_bare(0, What::Text, bytes_of(text)),
         Content::Blocks(blocks) => {
             for (number, block) in blocks.iter().enumerate() {
                 assistant_block(envelope, number, block, sink);
@@ -377,15 +388,15 @@ fn assistant_block(envelope: &Envelope, number: usize, block: &Block, sink: &mut
     match block.kind.or_empty() {
         "text" => {
             if let Some(text) = &block.bare {
-                sink.push(number, What::Text, text, bytes_of(text));
+                sink.push_bare(number, What::Text, bytes_of(text));
             } else if let Some(raw) = block.text.filter(|raw| raw.get().len() > 2) {
-                sink.push_labelled(number, What::Text, line_of(raw), json::string_bytes(raw));
+                sink.push_bare(number, What::Text, string_bytes(raw));
             }
         }
         "thinking" => {
             // Newer models leave the text empty and only sign it.
             if let Some(raw) = block.thinking.filter(|raw| raw.get().len() > 2) {
-                sink.push_labelled(number, What::Thinking, line_of(raw), json::string_bytes(raw));
+                sink.push_bare(number, What::Thinking, string_bytes(raw));
             }
         }
         "redacted_thinking" => sink.push(number, What::Thinking, "redacted", 0),
@@ -396,15 +407,15 @@ fn assistant_block(envelope: &Envelope, number: usize, block: &Block, sink: &mut
             let (from, to) = (name(&block.from), name(&block.to));
             let label = fallback_label(from.as_deref(), to.as_deref());
             let fact = Fact::Fallback { from, to, trigger: None, reset_at: None, message: None };
-            let marker = Box::new(Marker::recorded(fact, sink.at()));
+            let marker = Marker::recorded(fact, sink.at());
             sink.flag(Flags::MODEL_REASON);
-            sink.push(number, What::Ready(EventKind::Fallback, Some(marker)), &label, 0);
+            sink.ready(number, EventKind::Fallback, Some(marker), &label, 0);
         }
         kind if kind.ends_with("tool_result") => result(envelope, number, block, sink),
         "image" | "document" => sink.notice(number, block.kind.or_empty(), 0),
         kind => {
             let words = if kind.is_empty() { "a block without a type".to_owned() } else { format!("block {kind:?}") };
-            sink.push(number, What::Ready(EventKind::Unknown, None), &words, 0);
+            sink.ready(number, EventKind::Unknown, None, &words, 0);
         }
     }
 }
@@ -414,86 +425,46 @@ pub(super) fn fallback_label(from: Option<&str>, to: Option<&str>) -> String {
     format!("{} → {}", from.unwrap_or("?"), to.unwrap_or("?"))
 }
 
-/// The arguments by which people know a call.
+/// The arguments of a call that starts an agent.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Arguments<'a> {
-    #[serde(borrow)]
-    command: Text<'a>,
-    #[serde(borrow)]
-    file_path: Text<'a>,
-    #[serde(borrow)]
-    notebook_path: Text<'a>,
-    #[serde(borrow)]
-    absolute_path: Text<'a>,
-    #[serde(borrow)]
-    path: Text<'a>,
-    #[serde(borrow)]
-    pattern: Text<'a>,
-    #[serde(borrow)]
-    query: Text<'a>,
-    #[serde(borrow)]
-    url: Text<'a>,
-    #[serde(borrow)]
-    skill: Text<'a>,
-    #[serde(borrow)]
-    subject: Text<'a>,
+struct Task<'a> {
     #[serde(borrow)]
     description: Text<'a>,
     #[serde(borrow)]
     prompt: Text<'a>,
-    #[serde(borrow)]
-    plan: Text<'a>,
 }
 
 fn call(number: usize, block: &Block, sink: &mut Sink) {
     let name = block.name.or_empty();
-    let is_question = name == question::TOOL;
-    let mut spare = String::new();
-    let arguments = block
-        .input
-        .and_then(|input| json::record::<Object<Arguments>>(input.get(), &mut spare).ok()?.0)
-        .unwrap_or_default();
-    let starts_agent = matches!(name, "Task" | "Agent");
-    let main = if starts_agent {
-        [&arguments.description, &arguments.prompt].into_iter().find_map(Text::as_str)
-    } else {
-        main_argument(&arguments)
-    };
-    let questions = block.input.filter(|_| is_question).map(question::asked).unwrap_or_default();
-    let label = match questions.first() {
-        Some(asked) => line(&asked.question),
-        None => line(main.unwrap_or_default()),
-    };
-    let call = Call {
+    let mut more = CallMore::default();
+    let mut label = Box::default();
+    if let Some(input) = block.input {
+        if name == question::TOOL {
+            more.questions = question::asked(input);
+            label = more.questions.first().map(|asked| line(&asked.question)).unwrap_or_default();
+        } else if matches!(name, "Task" | "Agent") {
+            let mut spare = String::new();
+            let task = json::record::<Object<Task>>(input.get(), &mut spare).ok().and_then(|task| task.0);
+            let Task { description, prompt } = task.unwrap_or_default();
+            more.prompt_hash = prompt.as_str().map_or(0, prompt_hash);
+            more.task = description.as_str().map(line);
+        }
+    }
+    let what = What::Call {
+        asks: !more.questions.is_empty(),
         id: sink.symbol(&block.id),
         name: sink.name(if name.is_empty() { "tool" } else { name }),
-        questions,
-        prompt_hash: arguments.prompt.as_str().filter(|_| starts_agent).map_or(0, prompt_hash),
-        task: arguments.description.as_str().filter(|_| starts_agent).map(line),
     };
+    let is_plain = more.questions.is_empty() && more.prompt_hash == 0 && more.task.is_none();
+    let more = if is_plain { More::Nothing } else { More::Call(Box::new(more)) };
     let bytes = block.input.map_or(0, |input| bytes_of(input.get()));
-    sink.push_labelled(number, What::Call(Box::new(call)), label, bytes);
+    sink.push_more(number, what, label, bytes, more);
 }
 
-fn main_argument<'a>(arguments: &'a Arguments) -> Option<&'a str> {
-    [
-        &arguments.command,
-        &arguments.file_path,
-        &arguments.notebook_path,
-        &arguments.absolute_path,
-        &arguments.pattern,
-        &arguments.query,
-        &arguments.url,
-        &arguments.path,
-        &arguments.skill,
-        &arguments.subject,
-        &arguments.description,
-        &arguments.prompt,
-        &arguments.plan,
-    ]
-    .into_iter()
-    .find_map(|argument| argument.as_str().filter(|text| !text.is_empty()))
+/// About how long a string is: as it stands, without its quotes.
+fn string_bytes(raw: Raw<'_>) -> u32 {
+    u32::try_from(raw.get().len().saturating_sub(2)).unwrap_or(u32::MAX)
 }
 
 fn attachment(envelope: &Envelope, sink: &mut Sink) {
@@ -520,7 +491,7 @@ fn attachment(envelope: &Envelope, sink: &mut Sink) {
         "plan_mode_exit" => sink.notice(0, "end of plan mode", 0),
         "file" | "edited_text_file" => {
             let name = attachment.filename.or_empty();
-            sink.push(0, What::Ready(EventKind::FileChange, None), name, envelope_bytes(sink));
+            sink.ready(0, EventKind::FileChange, None, name, envelope_bytes(sink));
         }
         kind if kind.starts_with("hook_") && kind.contains("error") => {
             let blocking = attachment.blocking_error.0.as_ref().map_or("", |error| error.blocking_error.or_empty());

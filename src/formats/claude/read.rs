@@ -5,7 +5,7 @@ use crate::formats::{json, labels};
 use crate::model::{EventKind, Locator, Problem, ProblemKind, Timestamp};
 use crate::store::{Found, Framing, ReadError, SourceFile, Span, Watch, scan};
 
-use super::index::{Flags, Index, NONE, Record, Role, Scene, Symbol, What};
+use super::index::{Answer, Flags, Index, NONE, Record, Role, Scene, Symbol};
 use super::parts;
 use super::pieces;
 use super::record::{Envelope, Link};
@@ -87,7 +87,8 @@ pub(super) struct Reader<'f> {
 
 impl<'f> Reader<'f> {
     pub(super) fn new(file: &'f SourceFile, is_array: bool) -> Self {
-        let index = Index { is_array, ..Index::default() };
+        let mut index = Index::default();
+        index.is_array = is_array;
         Self { file, index, last_main: NONE, last_side: NONE, permission_mode: None, first_mode: None, titled: false }
     }
 
@@ -189,50 +190,45 @@ impl<'f> Reader<'f> {
             && let Some(first) = self.index.symbols.find(uuid).and_then(|symbol| self.index.find(symbol))
         {
             let node = self.index.symbols.intern(uuid);
-            self.index.push_record(Self::twin(span, node, shares_line));
+            push_twin(&mut self.index, span, node, shares_line);
             let message = same_again(self.file, &self.index, first, span, node);
             self.problem(span, ProblemKind::Duplicate, message);
             return;
         }
         let mut record = blank(span, role, shares_line);
-        record.at = envelope.timestamp.as_str().and_then(Timestamp::parse);
+        record.set_at(envelope.timestamp.as_str().and_then(Timestamp::parse));
         match role {
             Role::Loose => self.loose(envelope, &mut record),
             Role::Unknown => {
                 let words = if kind.is_empty() { "a record without a type".to_owned() } else { unknown_type(kind) };
-                self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unknown, None), &words, span.len));
+                self.push_with(record, NONE, |sink| sink.ready(0, EventKind::Unknown, None, &words, span.len));
                 self.problem(span, ProblemKind::Unknown, words);
                 return;
             }
             Role::Stranger => {
-                self.link(envelope, uuid, &mut record);
+                let logical = self.link(envelope, uuid, &mut record);
                 let words = unknown_type(kind);
-                self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unknown, None), &words, span.len));
+                self.push_with(record, logical, |sink| sink.ready(0, EventKind::Unknown, None, &words, span.len));
                 self.problem(span, ProblemKind::Unknown, words);
                 return;
             }
             _ => {
-                self.link(envelope, uuid, &mut record);
-                let number = self.next();
+                let logical = self.link(envelope, uuid, &mut record);
+                let number = self.index.next();
                 if let Some(agent) = envelope.agent_id.as_str()
                     && record.flags.has(Flags::SIDE)
                 {
                     let agent = self.index.symbols.intern(agent);
                     self.index.agents.insert(number, agent);
                 }
-                self.push_with(record, |sink| pieces::of_chain_record(envelope, sink));
+                self.push_with(record, logical, |sink| pieces::of_chain_record(envelope, sink));
             }
         }
         self.index.report.records.count_read();
     }
 
-    /// A record that is there already. Its id is kept: where the first one goes, this one goes too.
-    pub(super) fn twin(span: Span, node: Symbol, shares_line: bool) -> Record {
-        Record { logical: node, ..blank(span, Role::Duplicate, shares_line) }
-    }
-
-    /// Fills in what places the record in the chain.
-    fn link(&mut self, envelope: &Envelope, uuid: Option<&str>, record: &mut Record) {
+    /// Fills in what places the record in the chain; gives its logical parent.
+    fn link(&mut self, envelope: &Envelope, uuid: Option<&str>, record: &mut Record) -> Symbol {
         let is_side = envelope.is_sidechain.0 || envelope.agent_id.as_str().is_some_and(|agent| !agent.is_empty());
         record.flags.set(Flags::SIDE, is_side);
         record.node = match uuid {
@@ -245,17 +241,17 @@ impl<'f> Reader<'f> {
         };
         let symbols = &mut self.index.symbols;
         let logical = envelope.logical_parent_uuid.as_str().filter(|uuid| !uuid.is_empty());
-        record.logical = logical.map_or(NONE, |uuid| symbols.intern(uuid));
+        let logical = logical.map_or(NONE, |uuid| symbols.intern(uuid));
         record.parent = match &envelope.parent_uuid {
             Link::To(parent) if uuid.is_some() && !parent.is_empty() => symbols.intern(parent),
             Link::Null | Link::To(_) if uuid.is_some() => NONE,
-            _ if record.logical != NONE => NONE,
+            _ if logical != NONE => NONE,
             _ => {
                 record.flags.set(Flags::IMPLIED, true);
                 if is_side { self.last_side } else { self.last_main }
             }
         };
-        record.forked = envelope
+        let forked = envelope
             .forked_from
             .0
             .as_ref()
@@ -265,9 +261,13 @@ impl<'f> Reader<'f> {
         let mut intern = |text: Option<&Text>| {
             text.and_then(Text::as_str).filter(|text| !text.is_empty()).map_or(NONE, |text| symbols.intern(text))
         };
-        record.message = intern(message.map(|message| &message.id));
         let model = message.map(|message| &message.model);
-        record.model = if model.is_some_and(|model| model.is("<synthetic>")) { NONE } else { intern(model) };
+        let is_synthetic = model.is_some_and(|model| model.is("<synthetic>"));
+        let mut answer = Answer {
+            message: intern(message.map(|message| &message.id)),
+            model: if is_synthetic { NONE } else { intern(model) },
+            usage: NONE,
+        };
         let scene = Scene {
             session: intern(Some(if envelope.session_id.0.is_some() {
                 &envelope.session_id
@@ -276,20 +276,22 @@ impl<'f> Reader<'f> {
             })),
             cwd: intern(Some(&envelope.cwd)),
             version: intern(Some(&envelope.version)),
+            forked,
         };
         record.scene = self.index.push_scene(scene);
         if let Some(tokens) = message.and_then(|message| message.usage.0.as_ref())
             && record.role == Role::Assistant
-            && !model.is_some_and(|model| model.is("<synthetic>"))
+            && !is_synthetic
         {
-            record.usage = u32::try_from(self.index.usages.len()).unwrap_or(NONE);
-            self.index.usages.push(usage::of(tokens));
+            answer.usage = self.index.counters.push(&usage::of(tokens));
         }
+        self.index.push_answer(record, answer);
         if is_side {
             self.last_side = record.node;
         } else {
             self.last_main = record.node;
         }
+        logical
     }
 
     /// Takes what a record outside the chain says.
@@ -318,7 +320,7 @@ impl<'f> Reader<'f> {
                     if self.permission_mode.as_deref().is_some_and(|before| before != mode) {
                         note = Some(permission_mode_note(mode));
                     }
-                    let number = u32::try_from(self.index.records.len()).unwrap_or(NONE);
+                    let number = self.index.next();
                     self.first_mode.get_or_insert_with(|| (number, mode.to_owned()));
                     self.permission_mode = Some(mode.to_owned());
                 }
@@ -326,40 +328,36 @@ impl<'f> Reader<'f> {
             "queue-operation" | "last-prompt" | "progress" => record.flags.set(Flags::BOOKKEEPING, true),
             _ => {}
         }
+        let mut refers_to = NONE;
         if let Some(subject) = envelope.message_id.as_str().or(envelope.leaf_uuid.as_str()) {
             record.flags.set(Flags::REFERS, true);
-            record.logical = self.index.symbols.intern(subject);
+            refers_to = self.index.symbols.intern(subject);
         }
-        self.push_with(*record, |sink| {
+        self.push_with(*record, refers_to, |sink| {
             if let Some(note) = note {
-                sink.push(0, What::Ready(EventKind::Notice, None), &note, 0);
+                sink.notice(0, &note, 0);
             }
         });
     }
 
     fn unknown(&mut self, span: Span, message: &str, shares_line: bool) {
         let record = blank(span, Role::Unknown, shares_line);
-        self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unknown, None), message, span.len));
+        self.push_with(record, NONE, |sink| sink.ready(0, EventKind::Unknown, None, message, span.len));
         self.problem(span, ProblemKind::Unknown, message.to_owned());
     }
 
     fn unreadable(&mut self, span: Span, kind: ProblemKind, message: &str, shares_line: bool) {
         let record = blank(span, Role::Unreadable, shares_line);
-        self.push_with(record, |sink| sink.push(0, What::Ready(EventKind::Unreadable, None), message, span.len));
+        self.push_with(record, NONE, |sink| sink.ready(0, EventKind::Unreadable, None, message, span.len));
         self.problem(span, kind, message.to_owned());
     }
 
-    fn next(&self) -> u32 {
-        u32::try_from(self.index.records.len()).unwrap_or(NONE)
-    }
-
-    fn push_with(&mut self, mut record: Record, fill: impl FnOnce(&mut pieces::Sink<'_>)) {
-        record.first_piece = u32::try_from(self.index.pieces.len()).unwrap_or(NONE);
-        let mut sink =
-            pieces::Sink { pieces: &mut self.index.pieces, symbols: &mut self.index.symbols, record: &mut record };
-        fill(&mut sink);
-        record.piece_count = u32::try_from(self.index.pieces.len()).unwrap_or(NONE).saturating_sub(record.first_piece);
-        self.index.push_record(record);
+    /// Adds a record with its pieces and the record that it refers to.
+    fn push_with(&mut self, mut record: Record, logical: Symbol, fill: impl FnOnce(&mut pieces::Sink<'_>)) {
+        let first_piece = self.index.pieces.len();
+        self.index.set_logical(self.index.next(), logical);
+        fill(&mut pieces::Sink { index: &mut self.index, record: &mut record });
+        self.index.push_record(record, first_piece);
     }
 
     /// Counts a record's fate and lists it.
@@ -382,24 +380,15 @@ impl<'f> Reader<'f> {
 }
 
 fn blank(span: Span, role: Role, shares_line: bool) -> Record {
-    let mut flags = Flags::default();
-    flags.set(Flags::SHARES_LINE, shares_line);
-    Record {
-        span,
-        role,
-        flags,
-        node: NONE,
-        parent: NONE,
-        logical: NONE,
-        message: NONE,
-        model: NONE,
-        forked: NONE,
-        scene: NONE,
-        at: None,
-        usage: NONE,
-        first_piece: 0,
-        piece_count: 0,
-    }
+    let mut record = Record::new(span, role);
+    record.flags.set(Flags::SHARES_LINE, shares_line);
+    record
+}
+
+/// Adds a record that is there already. Its id is kept: where the first one goes, this one goes too.
+pub(super) fn push_twin(index: &mut Index, span: Span, node: Symbol, shares_line: bool) {
+    index.set_logical(index.next(), node);
+    index.push_record(blank(span, Role::Duplicate, shares_line), index.pieces.len());
 }
 
 /// The name of a record without an id.
@@ -416,7 +405,7 @@ pub(super) fn nameless(index: &Index, record: &Record) -> String {
 
 /// What is said of a record that is in the file before, in the record `first`.
 pub(super) fn same_again(file: &SourceFile, index: &Index, first: u32, span: Span, node: Symbol) -> String {
-    let name = labels::cut(index.name(node).unwrap_or_default(), 80);
+    let name = labels::cut(&index.name(node).unwrap_or_default(), 80);
     let first = index.record(first).map(|record| record.span);
     let read = |span: Span| file.read_at(span.offset, span.len as usize);
     // What cannot be read just now is found out elsewhere.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Transcript;
-use super::index::{Record, Role, What};
+use super::index::{Index, Role, What};
 use super::steps::Mark;
 use crate::formats::{ReplayTurn, replay};
 use crate::model::{EventKind, Fact, Outcome, Place, Step, StepKind};
@@ -63,29 +63,26 @@ fn turn(
     emit: &mut dyn FnMut(Value) -> Result<(), ReadError>,
 ) -> Result<Vec<String>, ReadError> {
     let (index, walk) = (&transcript.index, &transcript.assembled.walk);
-    let start = walk.all.partition_point(|stop| stop.position < mark.position);
-    let end = walk.all.partition_point(|stop| stop.position < next);
     let mut texts = Vec::new();
-    for stop in walk.all.get(start..end).unwrap_or_default() {
+    for stop in walk.stops_in(mark.position..next) {
         let Some(record) = index.record(stop.record) else { continue };
         let is_prompt = stop.record == mark.record && step.kind == StepKind::Prompt;
         if is_prompt || !matches!(record.role, Role::User | Role::Assistant | Role::System) {
             continue;
         }
         let read = transcript.read(Place { file: 0, record: stop.record, block: 0 })?;
-        collect_texts(transcript, record, &read.value, &mut texts);
+        if record.role == Role::Assistant {
+            collect_texts(index, stop.record, &read.value, &mut texts);
+        }
         let value = if read.value.is_null() { Value::String(read.raw) } else { event(read.value) };
         emit(json!({"turn": step.number, "event": value}))?;
     }
     Ok(texts)
 }
 
-fn collect_texts(transcript: &Transcript, record: &Record, value: &Value, texts: &mut Vec<String>) {
-    if record.role != Role::Assistant {
-        return;
-    }
+fn collect_texts(index: &Index, record: u32, value: &Value, texts: &mut Vec<String>) {
     let content = value.get("message").and_then(|message| message.get("content"));
-    for (_, piece) in transcript.index.pieces_of(record).filter(|(_, piece)| matches!(piece.what, What::Text)) {
+    for (_, piece) in index.pieces_of(record).filter(|(_, piece)| matches!(piece.what, What::Text)) {
         let text = match content {
             Some(Value::String(text)) => Some(text.as_str()),
             Some(content) => {
@@ -102,7 +99,7 @@ fn collect_texts(transcript: &Transcript, record: &Record, value: &Value, texts:
 fn last_line(transcript: &Transcript, step: &Step, texts: &[String]) -> Value {
     let session = &transcript.assembled.session;
     if step.outcome == Outcome::Failed {
-        let failed = |kind| session.events_of(step).iter().rev().filter(move |event| event.kind == kind);
+        let failed = |kind| session.events.marked(step.events.clone()).rev().filter(move |event| event.kind == kind);
         // Without an answer that says so the last failed request is what the step failed with.
         let failure = failed(EventKind::Failure).chain(failed(EventKind::Retry)).find_map(|event| {
             match &event.marker.as_ref()?.fact {

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::Transcript;
 use super::chain::{Forest, Stop, bridges, parent_in_file};
-use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
-use super::kept::{calls_in, link, steps_among};
+use super::index::{Flags, Index, NONE, Record, Role, Symbol};
+use super::kept::{calls_in, link, results_in, steps_among};
 use super::steps::{NOTHING_BEFORE, targets};
 use crate::formats::keys;
 use crate::formats::labels::line;
@@ -75,23 +75,17 @@ fn dropped_records(transcript: &Transcript, target: u32) -> HashSet<u32> {
     // Companions of what goes may hang on what stays.
     let kept_companions = companions_of(transcript, target, &kept);
     let mut roots: HashSet<u32> = HashSet::from([child]);
-    roots.extend(
-        walk.all
-            .iter()
-            .filter(|stop| !stop.on_chain && !kept_companions.contains(&stop.record))
-            .map(|stop| stop.record),
-    );
+    roots.extend(walk.companions().map(|stop| stop.record).filter(|record| !kept_companions.contains(record)));
     let stops = |record: u32| kept.contains(&record) || kept_companions.contains(&record) || roots.contains(&record);
     let climbs = assembled.forest.climb(stops, |_| false);
     let mut gone: HashSet<u32> = (0..)
         .zip(&climbs)
-        .filter(|(_, climb)| climb.end.is_some_and(|end| roots.contains(&end)))
+        .filter(|(_, climb)| climb.end().is_some_and(|end| roots.contains(&end)))
         .map(|(number, _)| number)
         .collect();
 
     // Agents inside this file, started by calls that go.
-    let calls: HashSet<Symbol> =
-        gone.iter().filter_map(|number| index.record(*number)).flat_map(|record| calls_in(index, record)).collect();
+    let calls: HashSet<Symbol> = gone.iter().flat_map(|number| calls_in(index, *number)).collect();
     for (call, members) in &assembled.agents.inlined {
         if call.is_some_and(|call| call != NONE && calls.contains(&call)) {
             gone.extend(members);
@@ -102,7 +96,8 @@ fn dropped_records(transcript: &Transcript, target: u32) -> HashSet<u32> {
     // Notes about what goes.
     let first = gone.iter().min().copied().unwrap_or(NONE);
     for (number, record) in (0..).zip(&index.records).filter(|(_, record)| record.role == Role::Loose) {
-        let refers = record.flags.has(Flags::REFERS) && index.find(record.logical).is_some_and(|to| gone.contains(&to));
+        let refers =
+            record.flags.has(Flags::REFERS) && index.find(index.logical(number)).is_some_and(|to| gone.contains(&to));
         if refers || (record.flags.has(Flags::BOOKKEEPING) && number > first) {
             gone.insert(number);
         }
@@ -113,27 +108,25 @@ fn dropped_records(transcript: &Transcript, target: u32) -> HashSet<u32> {
 /// Companions that belong to the kept part of the chain.
 fn companions_of(transcript: &Transcript, target: u32, kept: &HashSet<u32>) -> HashSet<u32> {
     let (index, walk) = (&transcript.index, &transcript.assembled.walk);
-    let records = || kept.iter().filter_map(|number| index.record(*number));
-    let messages: HashSet<Symbol> = records().map(|record| record.message).filter(|message| *message != NONE).collect();
-    let mut calls: HashSet<Symbol> = records().flat_map(|record| calls_in(index, record)).collect();
-    let beside = |stop: &&Stop| !stop.on_chain && stop.position <= target;
+    let message_of = |number: u32| index.record(number).map_or(NONE, |record| index.answer(record).message);
+    let messages: HashSet<Symbol> = kept.iter().map(|number| message_of(*number)).filter(|id| *id != NONE).collect();
+    let mut calls: HashSet<Symbol> = kept.iter().flat_map(|number| calls_in(index, *number)).collect();
+    let beside = |stop: &Stop| stop.position <= target;
     let mut found = HashSet::new();
-    for stop in walk.all.iter().filter(beside) {
+    for stop in walk.companions().filter(beside) {
         let Some(record) = index.record(stop.record) else { continue };
-        if record.role == Role::Assistant && messages.contains(&record.message) {
+        if record.role == Role::Assistant && messages.contains(&message_of(stop.record)) {
             found.insert(stop.record);
-            calls.extend(calls_in(index, record));
+            calls.extend(calls_in(index, stop.record));
         }
         // Failed requests before the target.
         if record.role == Role::System {
             found.insert(stop.record);
         }
     }
-    for stop in walk.all.iter().filter(beside) {
+    for stop in walk.companions().filter(beside) {
         let Some(record) = index.record(stop.record) else { continue };
-        let answers = index
-            .pieces_of(record)
-            .any(|(_, piece)| matches!(&piece.what, What::Result(outcome) if calls.contains(&outcome.call)));
+        let answers = results_in(index, stop.record).any(|call| calls.contains(&call));
         if record.role == Role::User && answers {
             found.insert(stop.record);
         }
@@ -145,7 +138,7 @@ fn duplicates_of(transcript: &Transcript, records: &HashSet<u32>) -> Vec<u32> {
     let index = &transcript.index;
     let copies = (0..).zip(&index.records).filter(|(_, record)| record.role == Role::Duplicate);
     copies
-        .filter(|(_, record)| index.find(record.logical).is_some_and(|first| records.contains(&first)))
+        .filter(|(number, _)| index.find(index.logical(*number)).is_some_and(|first| records.contains(&first)))
         .map(|(number, _)| number)
         .collect()
 }
@@ -179,7 +172,7 @@ fn rewrite(
         // As it is read now. Where the parent is not in the file, or goes, this is a root; a parent that is named and
         // not there would be looked for elsewhere. Only a chain that came back on itself has such a root.
         let parent = forest.parent(number).filter(|parent| stays(*parent) || moved == Some(*parent)).unwrap_or(NONE);
-        let values = if explicit.contains(&number) { link(index, record, parent) } else { Vec::new() };
+        let values = if explicit.contains(&number) { link(index, number, parent) } else { Vec::new() };
         keys::splice(rewrite, record.span.offset, &bytes, &values);
         Ok(())
     };
@@ -278,7 +271,10 @@ fn dropped(
         let Some(record) = index.record(*number) else { continue };
         let counts = match record.role {
             Role::User => true,
-            Role::Assistant => record.message == NONE || messages.insert(record.message),
+            Role::Assistant => {
+                let message = index.answer(record).message;
+                message == NONE || messages.insert(message)
+            }
             _ => false,
         };
         dropped.messages += u64::from(counts);

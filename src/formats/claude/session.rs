@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::chain::{Forest, Left, Walk, leaf, left_branches, reached_model};
 use super::events;
 use super::index::{Flags, Index, NONE, Record, Role, What};
+use super::made;
 use super::steps::{self, Mark};
 use super::subagents::{self, AgentFile, Agents};
 use super::usage::Responses;
@@ -18,23 +19,23 @@ use crate::store::SourceFile;
 pub(super) struct Assembled {
     pub session: Session,
     pub forest: Forest,
-    pub walk: Walk,
+    pub walk: Arc<Walk>,
     pub marks: Vec<Mark>,
     pub agents: Agents,
 }
 
 /// Puts a session together from what is indexed of its file and of its subagents' files.
-pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFile]) -> Assembled {
+pub(super) fn assemble(source: &Arc<SourceFile>, index: &Arc<Index>, files: &[AgentFile]) -> Assembled {
     let forest = Forest::of(index);
     let leaf = leaf(index);
-    let walk = leaf.map(|leaf| Walk::new(index, &forest, leaf)).unwrap_or_default();
+    let walk = Arc::new(leaf.map(|leaf| Walk::new(index, &forest, leaf)).unwrap_or_default());
     let agents = subagents::gather(index, &forest, &walk.chain, files);
     let marks = steps::marks(index, &walk);
     let loose = loose_of(index, &walk);
-    let timeline = events::build(index, &walk, &marks, &agents.links, 0, &loose);
+    let timeline = events::build(index, &walk, &marks, &agents.links, &loose);
     let responses = Responses::new(index);
     // A turn's own: what a branch that was left saw of the same response is not the turn's.
-    let walked: Vec<u32> = walk.all.iter().map(|stop| stop.record).collect();
+    let walked: Vec<u32> = walk.stops().map(|stop| stop.record).collect();
     let of_walk = Responses::new_of(index, &walked);
     let steps = steps::steps(index, &walk, &marks, &timeline, &of_walk, bar(index, &walk));
 
@@ -63,7 +64,7 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
         found.and_then(|symbol| index.text(symbol))
     };
     let forked_steps =
-        marks.iter().filter(|mark| index.record(mark.record).is_some_and(|record| record.forked != NONE));
+        marks.iter().filter(|mark| index.record(mark.record).is_some_and(|record| index.forked(record) != NONE));
     let session = Session {
         id: scene(|scene| scene.session)
             .or_else(|| index.text(index.loose_session?))
@@ -75,26 +76,26 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Index, files: &[AgentFi
         agent: Agent { name: Some("Claude Code".to_owned()), version: scene(|scene| scene.version) },
         model: on_chain()
             .rev()
-            .map(|record| record.model)
+            .map(|record| index.answer(record).model)
             .find(|model| *model != NONE)
             .and_then(|model| index.text(model)),
         cwd: on_chain()
             .filter_map(|record| index.scene_of(record))
             .find(|scene| scene.cwd != NONE)
             .and_then(|scene| index.text(scene.cwd)),
-        started_at: on_chain().filter_map(|record| record.at).min(),
-        ended_at: on_chain().filter_map(|record| record.at).max(),
+        started_at: on_chain().filter_map(Record::at).min(),
+        ended_at: on_chain().filter_map(Record::at).max(),
         head: steps::head(index, &walk),
         nodes: index.records.iter().filter(|record| record.node != NONE).count(),
         branches: branches(index, &forest, &walk),
-        parent: on_chain().rev().map(|record| record.forked).find(|forked| *forked != NONE).and_then(|forked| {
+        parent: on_chain().rev().map(|record| index.forked(record)).find(|forked| *forked != NONE).and_then(|forked| {
             let count = u32::try_from(forked_steps.clone().count()).unwrap_or(u32::MAX);
             Some(Parent { session_id: index.text(forked)?, step_number: Some(count).filter(|count| *count > 0) })
         }),
         relatives: Vec::new(),
         usage,
         steps,
-        events: timeline.events.into(),
+        events: made::events(index, &walk, agents.links.clone(), 0, timeline),
         subagents: agents.list.clone(),
         capabilities: vec![Capability::Fork, Capability::Revert, Capability::Replay, Capability::Resume],
         report,
@@ -161,7 +162,9 @@ pub(super) fn loose_of(index: &Index, walk: &Walk) -> Vec<(u32, u32)> {
     for ((number, record), position) in (0_u32..).zip(&index.records).zip(position) {
         if position != NONE {
             after = position;
-        } else if matches!(record.role, Role::Loose | Role::Unknown | Role::Unreadable) && record.piece_count > 0 {
+        } else if matches!(record.role, Role::Loose | Role::Unknown | Role::Unreadable)
+            && index.pieces_of(number).next().is_some()
+        {
             loose.push((after, number));
         }
     }
@@ -179,12 +182,13 @@ fn structure(index: &Index, forest: &Forest, walk: &Walk) -> Vec<Problem> {
         let offset = Some(record.span.offset);
         problems.push(Problem { locator, offset, kind: ProblemKind::Structure, message, file: None });
     };
-    let Some(root) = walk.chain.first().and_then(|root| index.record(*root)) else { return problems };
+    let Some(first) = walk.chain.first().copied() else { return problems };
+    let Some(root) = index.record(first) else { return problems };
     if walk.circular {
         notice(root, "its parents lead back to itself; the chain begins here".to_owned());
     } else if root.parent != NONE {
         notice(root, "its parent is not in the file; the chain begins here".to_owned());
-    } else if root.logical != NONE && index.find(root.logical).is_none() {
+    } else if index.logical(first) != NONE && index.find(index.logical(first)).is_none() {
         notice(root, "what was before the compaction is not in the file".to_owned());
     }
     for number in &walk.chain {
@@ -219,9 +223,9 @@ fn branches(index: &Index, forest: &Forest, walk: &Walk) -> Vec<Branch> {
 fn first_prompt<'a>(index: &'a Index, path: &[u32]) -> Option<(&'a Record, String)> {
     for (at, number) in path.iter().enumerate() {
         let record = index.record(*number)?;
-        let summary = index.pieces_of(record).find_map(|(_, piece)| match piece.what {
-            What::Prompt { .. } => Some(piece.label.to_string()),
-            What::Command if reached_model(index, path, at) => Some(summarise(&piece.label)),
+        let summary = index.pieces_of(*number).find_map(|(piece_number, piece)| match piece.what {
+            What::Prompt { .. } => Some(index.label(piece_number).to_owned()),
+            What::Command if reached_model(index, path, at) => Some(summarise(index.label(piece_number))),
             _ => None,
         });
         if let Some(summary) = summary {
@@ -250,7 +254,7 @@ fn branch(index: &Index, forest: &Forest, left: &Left) -> Option<Branch> {
         leaf: index.node_id(left.leaf),
         parted_at: left.parted_at.map(|record| index.node_id(record)),
         summary,
-        at: prompt.at,
+        at: prompt.at(),
         nodes: left.nodes,
     })
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::chain::{Walk, is_api_error, reached_model};
 use super::events::Timeline;
-use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
+use super::index::{Flags, Index, NONE, Role, Symbol, What};
 use super::question;
 use super::usage::Responses;
 use crate::model::{EventKind, NodeId, Outcome, Place, Step, StepKind, Timestamp, Usage};
@@ -35,15 +35,15 @@ pub(super) fn marks(index: &Index, walk: &Walk) -> Vec<Mark> {
     let mut asked = HashSet::new();
     for (position, number) in (0_u32..).zip(&walk.chain) {
         let Some(record) = index.record(*number) else { continue };
-        for (piece_number, piece) in index.pieces_of(record) {
+        for (piece_number, piece) in index.pieces_of(*number) {
             let mut mark = Mark { record: *number, piece: piece_number, position, answer: None, origin: None };
-            match &piece.what {
+            match piece.what {
                 What::Prompt { queued } => mark.origin = queued.then_some("queued"),
                 What::Command if reached_model(index, &walk.chain, position as usize) => mark.origin = Some("command"),
-                What::Call(call) if !call.questions.is_empty() && !record.flags.has(Flags::SIDE) => {
-                    let Some(answer) = answer_on_chain(index, walk, call.id) else { continue };
+                What::Call { asks: true, id, .. } if !record.flags.has(Flags::SIDE) => {
+                    let Some(answer) = answer_on_chain(index, walk, id) else { continue };
                     let Some(answer) = positions.get(&answer).filter(|answer| **answer > position) else { continue };
-                    if !asked.insert(call.id) {
+                    if !asked.insert(id) {
                         continue;
                     }
                     mark.answer = Some(*answer);
@@ -58,9 +58,9 @@ pub(super) fn marks(index: &Index, walk: &Walk) -> Vec<Mark> {
 
 /// The record that answers a question, when it holds answers.
 fn answer_on_chain(index: &Index, walk: &Walk, call: Symbol) -> Option<u32> {
-    let (record, piece) = walk.results.get(&call)?;
-    match &index.pieces.get(*piece as usize)?.what {
-        What::Result(outcome) if !outcome.answers.is_empty() && !outcome.is_error => Some(*record),
+    let piece = *walk.results.get(&call)?;
+    match index.piece(piece)?.what {
+        What::Result { is_error: false, .. } if !index.answers_in(piece).is_empty() => index.record_of(piece),
         _ => None,
     }
 }
@@ -77,7 +77,7 @@ pub(super) struct Targets {
 /// A prompt's turn goes on to the next prompt, over the questions in it. A revert of a question takes back the whole
 /// response that asked: its target is the record before the first of that response.
 pub(super) fn targets(index: &Index, walk: &Walk, marks: &[Mark]) -> Vec<Targets> {
-    let message_of = |record: u32| index.record(record).map_or(NONE, |record| record.message);
+    let message_of = |record: u32| index.record(record).map_or(NONE, |record| index.answer(record).message);
     let mut responses: HashMap<Symbol, u32> = HashMap::new();
     for (at, record) in (0..).zip(&walk.chain) {
         responses.entry(message_of(*record)).or_insert(at);
@@ -125,24 +125,21 @@ pub(super) fn steps(
         let next = marks.get(at + 1);
         let turn = turn(index, walk, mark.position..next.map_or(end, |next| next.position), responses, &mut counted);
         let Some(record) = index.record(mark.record) else { continue };
-        let Some(piece) = index.pieces.get(mark.piece as usize) else { continue };
+        let Some(piece) = index.piece(mark.piece) else { continue };
         let node =
             |position: Option<u32>| position.and_then(|at| walk.chain.get(at as usize)).map(|at| index.node_id(*at));
         let step_id = index.node_id(mark.record);
-        let (kind, summary, call_id) = match &piece.what {
-            What::Call(call) => {
-                let answers = walk.results.get(&call.id).and_then(|(_, piece)| index.pieces.get(*piece as usize));
-                let answers = match answers.map(|piece| &piece.what) {
-                    Some(What::Result(outcome)) => outcome.answers.as_slice(),
-                    _ => &[],
-                };
-                (StepKind::QuestionAnswer, question::summary(&call.questions, answers), index.text(call.id))
+        let label = index.label(mark.piece);
+        let (kind, summary, call_id) = match piece.what {
+            What::Call { id, .. } => {
+                let answers = walk.results.get(&id).map_or(&[][..], |piece| index.answers_in(*piece));
+                (StepKind::QuestionAnswer, question::summary(index.questions(mark.piece), answers), index.text(id))
             }
-            What::Command => (StepKind::Prompt, crate::model::summarise(&piece.label), None),
-            _ => (StepKind::Prompt, piece.label.to_string(), None),
+            What::Command => (StepKind::Prompt, crate::model::summarise(label), None),
+            _ => (StepKind::Prompt, label.to_owned(), None),
         };
         let is_question = kind == StepKind::QuestionAnswer;
-        let event_end = timeline.starts.get(at + 1).copied().unwrap_or(timeline.events.len());
+        let event_end = timeline.starts.get(at + 1).copied().unwrap_or(timeline.entries.len());
         let revert_target = node(targets.revert);
         let revert_refusal = match bar {
             Some(bar) => Some(bar.to_owned()),
@@ -159,7 +156,7 @@ pub(super) fn steps(
             revert_target,
             fork_target: node(targets.fork),
             summary,
-            at: record.at,
+            at: record.at(),
             ended_at: turn.ended_at,
             place: Place { file: 0, record: mark.record, block: piece.block },
             text_bytes: piece.bytes,
@@ -181,7 +178,7 @@ pub(super) fn steps(
 
 /// Whether a step is still one where the chain ends at position `end`: a question with its answer, a command that ran.
 fn is_whole(index: &Index, walk: &Walk, mark: &Mark, end: u32) -> bool {
-    let is_command = index.pieces.get(mark.piece as usize).is_some_and(|piece| matches!(piece.what, What::Command));
+    let is_command = index.piece(mark.piece).is_some_and(|piece| matches!(piece.what, What::Command));
     let chain = walk.chain.get(..=end as usize).unwrap_or_default();
     mark.answer.unwrap_or(mark.position) <= end && (!is_command || reached_model(index, chain, mark.position as usize))
 }
@@ -228,34 +225,33 @@ impl Turn {
 /// Goes over the records of a turn, which are those at the chain positions in `range`. Responses in `counted` are paid
 /// for already.
 fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, counted: &mut HashSet<Symbol>) -> Turn {
-    let start = walk.all.partition_point(|stop| stop.position < range.start);
-    let end = walk.all.partition_point(|stop| stop.position < range.end);
     let mut turn = Turn { model: NONE, usage: Usage::default(), ended_at: None, tail: Tail::Nothing };
     let mut over = None;
     // The last request failed, as far as the records tell.
     let mut failing = false;
-    for stop in walk.all.get(start..end).unwrap_or_default() {
+    for stop in walk.stops_in(range) {
         let Some(record) = index.record(stop.record) else { continue };
         if record.role == Role::Assistant {
-            if record.model != NONE && stop.on_chain {
-                turn.model = record.model;
+            let answer = index.answer(record);
+            if answer.model != NONE && stop.on_chain {
+                turn.model = answer.model;
             }
-            if (record.message == NONE || counted.insert(record.message))
-                && let Some(usage) = responses.of(index, record.message, record.usage)
+            if (answer.message == NONE || counted.insert(answer.message))
+                && let Some(usage) = responses.of(index, answer.message, answer.usage)
             {
                 turn.usage.add(&usage);
             }
         }
         if stop.on_chain {
-            turn.ended_at = record.at.or(turn.ended_at);
+            turn.ended_at = record.at().or(turn.ended_at);
         }
         if record.flags.has(Flags::TURN_END) {
-            over = record.at;
+            over = record.at();
             if !matches!(turn.tail, Tail::Failure | Tail::Interruption) {
                 turn.tail = Tail::Answer;
             }
         }
-        turn.tail = tail(index, walk, record, turn.tail);
+        turn.tail = tail(index, walk, stop.record, turn.tail);
         if record.flags.has(Flags::NO_ANSWER) && !matches!(turn.tail, Tail::Answer | Tail::Failure) {
             turn.tail = if failing { Tail::Failure } else { Tail::Interruption };
         }
@@ -265,23 +261,23 @@ fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, co
     turn
 }
 
-fn tail(index: &Index, walk: &Walk, record: &Record, mut tail: Tail) -> Tail {
+fn tail(index: &Index, walk: &Walk, record: u32, mut tail: Tail) -> Tail {
     for (_, piece) in index.pieces_of(record) {
-        tail = match &piece.what {
+        tail = match piece.what {
             What::Text => Tail::Answer,
             What::Thinking => Tail::Middle,
-            What::Call(call) if call.id == NONE || !walk.results.contains_key(&call.id) => Tail::OpenCall,
-            What::Call(_) => Tail::Middle,
-            What::Result(outcome) if outcome.interrupted => Tail::Interruption,
-            What::Result(_) => {
+            What::Call { id, .. } if id == NONE || !walk.results.contains_key(&id) => Tail::OpenCall,
+            What::Call { .. } => Tail::Middle,
+            What::Result { interrupted: true, .. } => Tail::Interruption,
+            What::Result { .. } => {
                 if tail == Tail::OpenCall {
                     Tail::OpenCall
                 } else {
                     Tail::Middle
                 }
             }
-            What::Ready(EventKind::Failure, _) => Tail::Failure,
-            What::Ready(EventKind::Interruption, _) => Tail::Interruption,
+            What::Ready(EventKind::Failure) => Tail::Failure,
+            What::Ready(EventKind::Interruption) => Tail::Interruption,
             _ => tail,
         };
     }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::chain::{Forest, Walk, leaf};
-use super::events::{self, Linked, Links};
-use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
+use super::events::{Linked, Links};
+use super::index::{Flags, Index, NONE, Piece, Role, Symbol, What};
+use super::made;
 use super::read;
 use super::session::loose_of;
 use super::usage::Responses;
@@ -41,7 +42,7 @@ pub(super) struct AgentFile {
     pub tool_use_id: Option<String>,
     pub description: Option<String>,
     pub finished: bool,
-    pub index: Index,
+    pub index: Arc<Index>,
 }
 
 struct Candidate {
@@ -130,7 +131,7 @@ fn agent_file(candidate: Candidate, index: Index, source: SourceFile) -> AgentFi
         finished: meta.finished.0,
         meta_path: found.then_some(meta_path),
         workflow: candidate.workflow,
-        index,
+        index: Arc::new(index),
     }
 }
 
@@ -160,8 +161,9 @@ pub(super) fn own_title(path: &Path, index: &Index) -> Option<(String, TitleSour
     let meta = text.as_deref().and_then(|text| serde_json::from_str::<Meta>(text).ok());
     let described = meta.and_then(|meta| meta.name()).map(|name| summarise(&name)).filter(|name| !name.is_empty());
     let told = || {
-        let brief = index.pieces.iter().find(|piece| matches!(piece.what, What::Brief(_)))?;
-        Some(summarise(&brief.label)).filter(|brief| !brief.is_empty())
+        let is_brief = |(_, piece): &(u32, &Piece)| matches!(piece.what, What::Brief);
+        let (brief, _) = (0..).zip(&index.pieces).find(is_brief)?;
+        Some(summarise(index.label(brief))).filter(|brief| !brief.is_empty())
     };
     described.map(|name| (name, TitleSource::Generated)).or_else(|| Some((told()?, TitleSource::FirstPrompt)))
 }
@@ -215,16 +217,16 @@ fn agent_files(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> {
 
 /// Old files of subagents lie beside the session's, those of all sessions together; each says whose it is.
 fn siblings(path: &Path, index: &Index, candidates: &mut Vec<Candidate>) {
-    let calls_agents = index.pieces.iter().any(
-        |piece| matches!(&piece.what, What::Call(call) if matches!(index.name(call.name), Some("Task" | "Agent"))),
-    );
+    let names = AgentTools::of(index);
+    let calls_agents =
+        index.pieces.iter().any(|piece| matches!(piece.what, What::Call { name, .. } if names.starts(name)));
     let is_agent = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
     let (Some(folder), true, false) = (path.parent(), calls_agents, is_agent) else { return };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let sessions: Vec<&str> = index.scenes.iter().filter_map(|scene| index.name(scene.session)).collect();
+    let sessions: Vec<_> = index.scenes.iter().filter_map(|scene| index.name(scene.session)).collect();
     let mut found: Vec<_> = agent_files(folder)
         .filter(|(id, _)| !candidates.iter().any(|candidate| candidate.id == *id))
-        .filter(|(_, path)| head_session(path).is_some_and(|session| sessions.contains(&session.as_str())))
+        .filter(|(_, path)| head_session(path).is_some_and(|session| sessions.iter().any(|own| *own == session)))
         .collect();
     found.sort();
     candidates.extend(found.into_iter().map(|(id, path)| Candidate {
@@ -243,6 +245,27 @@ fn head_session(path: &Path) -> Option<String> {
     let line = head.get(..read)?.split(|byte| *byte == b'\n').next()?;
     let envelope: super::record::Envelope = serde_json::from_slice(line).ok()?;
     envelope.session_id.to_owned_option()
+}
+
+/// The numbers of the names of the tools that start agents.
+struct AgentTools {
+    agents: [Option<Symbol>; 2],
+    workflow: Option<Symbol>,
+}
+
+impl AgentTools {
+    fn of(index: &Index) -> Self {
+        let find = |name: &str| index.symbols.find(name);
+        Self { agents: [find("Task"), find("Agent")], workflow: find("Workflow") }
+    }
+
+    fn starts(&self, name: Symbol) -> bool {
+        self.agents.contains(&Some(name))
+    }
+
+    fn is_workflow(&self, name: Symbol) -> bool {
+        self.workflow == Some(name)
+    }
 }
 
 /// What the caller's records say of a call that may have started an agent.
@@ -274,24 +297,28 @@ struct Callers {
 impl Callers {
     fn of(index: &Index) -> Self {
         let mut callers = Self::default();
-        for piece in &index.pieces {
-            match &piece.what {
-                What::Call(call) if matches!(index.name(call.name), Some("Task" | "Agent" | "Workflow")) => {
-                    let caller = callers.calls.entry(call.id).or_insert_with(|| {
-                        callers.order.push(call.id);
+        let names = AgentTools::of(index);
+        for (number, piece) in (0..).zip(&index.pieces) {
+            match piece.what {
+                What::Call { id, name, .. } if names.starts(name) || names.is_workflow(name) => {
+                    let caller = callers.calls.entry(id).or_insert_with(|| {
+                        callers.order.push(id);
                         Caller::default()
                     });
-                    caller.name = call.task.as_deref().map(str::to_owned);
-                    caller.prompt_hash = call.prompt_hash;
+                    let more = index.call_more(number);
+                    caller.name = more.and_then(|more| more.task.as_deref()).map(str::to_owned);
+                    caller.prompt_hash = more.map_or(0, |more| more.prompt_hash);
                 }
-                What::Result(outcome) => {
-                    if let Some(caller) = callers.calls.get_mut(&outcome.call) {
-                        caller.agent = Some(outcome.agent).filter(|agent| *agent != NONE);
-                        caller.launched = outcome.launched;
-                        caller.failed = Some(outcome.is_error);
+                What::Result { call, is_error, .. } => {
+                    if let Some(caller) = callers.calls.get_mut(&call) {
+                        let more = index.result_more(number);
+                        caller.agent = more.map(|more| more.agent).filter(|agent| *agent != NONE);
+                        caller.launched = more.is_some_and(|more| more.launched);
+                        caller.failed = Some(is_error);
                     }
                 }
-                What::Notification(notified) => {
+                What::Notification => {
+                    let Some(notified) = index.notified(number) else { continue };
                     callers.tasks.insert(notified.task, (notified.call, notified.completed));
                     if let Some(caller) = callers.calls.get_mut(&notified.call) {
                         caller.notified = Some(notified.completed);
@@ -353,7 +380,7 @@ pub(super) struct Agents {
     pub usage: Usage,
 }
 
-pub(super) fn gather(index: &Index, forest: &Forest, chain: &[u32], files: &[AgentFile]) -> Agents {
+pub(super) fn gather(index: &Arc<Index>, forest: &Forest, chain: &[u32], files: &[AgentFile]) -> Agents {
     let mut callers = Callers::of(index);
     let mut agents = Agents::default();
     for (number, file) in files.iter().enumerate() {
@@ -372,7 +399,7 @@ pub(super) fn gather(index: &Index, forest: &Forest, chain: &[u32], files: &[Age
             call_id: call.and_then(|call| index.text(call)),
             path: Some(file.source.path().to_owned()),
             usage,
-            events: events::build(&file.index, &walk, &[], &Links::default(), place, &loose).events.into(),
+            events: made::alone(&file.index, walk, place, &loose),
         };
         agents.add(index, &callers, call, subagent, file.finished, answered);
         agents.files.push((call, number));
@@ -387,6 +414,7 @@ pub(super) fn gather(index: &Index, forest: &Forest, chain: &[u32], files: &[Age
         let brief = members.iter().find_map(|member| brief_in(index, *member)).unwrap_or(0);
         let call = callers.find(index, &id, None, None, brief);
         let responses = Responses::new_of(index, &members);
+        let answered = answered(index, &walk);
         let subagent = Subagent {
             id,
             name: None,
@@ -394,9 +422,8 @@ pub(super) fn gather(index: &Index, forest: &Forest, chain: &[u32], files: &[Age
             call_id: call.and_then(|call| index.text(call)),
             path: None,
             usage: responses.total(index),
-            events: events::build(index, &walk, &[], &Links::default(), 0, &[]).events.into(),
+            events: made::alone(index, walk, 0, &[]),
         };
-        let answered = answered(index, &walk);
         agents.add(index, &callers, call, subagent, false, answered);
         agents.inlined.push((call, members));
     }
@@ -447,14 +474,12 @@ fn own_walk(index: &Index) -> Walk {
 
 /// Whether an agent's last word is an answer.
 fn answered(index: &Index, walk: &Walk) -> bool {
-    let says = |record: &Record| {
-        index
-            .pieces_of(record)
-            .last()
-            .map(|(_, piece)| matches!(piece.what, What::Text))
-            .filter(|_| record.role != Role::System)
+    let says = |number: &u32| {
+        let (_, last) = index.pieces_of(*number).next_back()?;
+        let is_system = index.record(*number).is_some_and(|record| record.role == Role::System);
+        (!is_system).then_some(matches!(last.what, What::Text))
     };
-    walk.chain.iter().rev().filter_map(|number| index.record(*number)).find_map(says).unwrap_or(false)
+    walk.chain.iter().rev().find_map(says).unwrap_or(false)
 }
 
 fn brief_of(index: &Index) -> u64 {
@@ -462,8 +487,7 @@ fn brief_of(index: &Index) -> u64 {
 }
 
 fn brief_in(index: &Index, number: u32) -> Option<u64> {
-    let record = index.record(number)?;
-    index.pieces_of(record).find_map(|(_, piece)| if let What::Brief(hash) = piece.what { Some(hash) } else { None })
+    index.pieces_of(number).find_map(|(at, _)| index.brief(at))
 }
 
 /// Side records of the session's own file, those of each agent together, in file order.
@@ -485,7 +509,7 @@ fn inlined_groups(index: &Index, forest: &Forest, chain: &[u32]) -> Vec<Vec<u32>
     let climbs = forest.climb(is_root, |_| false);
     let mut groups: HashMap<u32, Vec<u32>> = HashMap::new();
     for (number, climb) in (0_u32..).zip(&climbs) {
-        if let Some(root) = climb.end.filter(|_| is_member(number)) {
+        if let Some(root) = climb.end().filter(|_| is_member(number)) {
             groups.entry(root).or_default().push(number);
         }
     }

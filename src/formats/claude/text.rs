@@ -3,8 +3,10 @@
 use serde_json::Value;
 
 use super::index::{Index, Role, What};
+use super::labels;
 use super::prompt::{Spoken, classify, command};
 use super::question;
+use crate::formats::labels::line;
 use crate::formats::record::start_text;
 use crate::formats::{Body, json};
 use crate::model::{Event, EventKind, Fact, Place};
@@ -60,7 +62,24 @@ pub(super) fn body(event: &Event, read: &Read, result: Option<&Read>) -> Body {
         }
         _ => said(&mut body, value, event.place.block),
     }
+    if event.label.is_empty() {
+        body.label = label(event, value, &body);
+    }
     body
+}
+
+/// The label of an event that was indexed without one.
+fn label(event: &Event, value: &Value, body: &Body) -> Box<str> {
+    match event.kind {
+        EventKind::Text | EventKind::Thinking => line(&body.text),
+        EventKind::ToolResult => line(body.output.as_deref().unwrap_or_default()),
+        EventKind::Tool => {
+            let name = event.tool.as_ref().map_or("", |tool| &tool.name);
+            let input = block_at(value, event.place.block).and_then(|block| block.get("input"));
+            input.map(|input| labels::of_call(name, input)).unwrap_or_default()
+        }
+        _ => Box::default(),
+    }
 }
 
 fn pretty(value: &Value) -> String {
@@ -231,9 +250,9 @@ pub(super) fn prompt(read: &Read, index: &Index, place: Place, result: Option<&R
     if value.is_null() {
         return read.raw.clone();
     }
-    let is_call = index.record(place.record).is_some_and(|record| {
-        index.pieces_of(record).any(|(_, piece)| piece.block == place.block && matches!(piece.what, What::Call(_)))
-    });
+    let is_call = index
+        .pieces_of(place.record)
+        .any(|(_, piece)| piece.block == place.block && matches!(piece.what, What::Call { .. }));
     if is_call {
         let text = questions(value, place.block, result.map(|result| &result.value));
         return if text.is_empty() { question::TOOL.to_owned() } else { text };

@@ -31,7 +31,7 @@ pub(super) fn of(tokens: &Tokens) -> Usage {
 /// holds the final ones, and the records are never added up.
 #[derive(Debug, Default)]
 pub(super) struct Responses {
-    best: HashMap<Symbol, u32>,
+    best: HashMap<Symbol, u32, foldhash::fast::RandomState>,
     /// Counters of records that name no response.
     nameless: Vec<u32>,
 }
@@ -48,19 +48,19 @@ impl Responses {
 
     fn among<'a>(index: &Index, records: impl Iterator<Item = &'a Record>) -> Self {
         let mut responses = Self::default();
-        for record in records.filter(|record| record.usage != NONE) {
-            if record.message == NONE {
-                responses.nameless.push(record.usage);
+        for answer in records.map(|record| index.answer(record)).filter(|answer| answer.usage != NONE) {
+            if answer.message == NONE {
+                responses.nameless.push(answer.usage);
                 continue;
             }
-            match responses.best.entry(record.message) {
+            match responses.best.entry(answer.message) {
                 Entry::Vacant(entry) => {
-                    entry.insert(record.usage);
+                    entry.insert(answer.usage);
                 }
                 Entry::Occupied(mut entry) => {
-                    let output = |usage: u32| index.usages.get(usage as usize).and_then(|usage| usage.output);
-                    if output(record.usage) > output(*entry.get()) {
-                        entry.insert(record.usage);
+                    let output = |usage: u32| index.counters.get(usage).and_then(|usage| usage.output);
+                    if output(answer.usage) > output(*entry.get()) {
+                        entry.insert(answer.usage);
                     }
                 }
             }
@@ -71,15 +71,15 @@ impl Responses {
     /// The counters of a record's response; the record's own where it names no response.
     pub fn of(&self, index: &Index, message: Symbol, usage: u32) -> Option<Usage> {
         let usage = self.best.get(&message).copied().unwrap_or(usage);
-        index.usages.get(usage as usize).copied()
+        index.counters.get(usage)
     }
 
     /// All responses together.
     pub fn total(&self, index: &Index) -> Usage {
         let mut total = Usage::default();
         for usage in self.best.values().chain(&self.nameless) {
-            if let Some(usage) = index.usages.get(*usage as usize) {
-                total.add(usage);
+            if let Some(usage) = index.counters.get(*usage) {
+                total.add(&usage);
             }
         }
         total

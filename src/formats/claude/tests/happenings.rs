@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::build::{SESSION, Script, tool_use};
 use super::shapes::session;
-use super::{open_bytes, open_path};
+use super::{label, open_bytes, open_path};
 use crate::formats::testing::replayed;
 use crate::model::{
     Asked, Decision, Event, EventKind, Fact, Outcome, ProblemKind, Session, SubagentStatus, TitleSource, ToolState,
@@ -25,9 +25,10 @@ fn a_grant_is_folded_into_its_call() {
     script.prompt("u1", "Write it").calls("a1", "t1", "Bash", json!({"command": "echo hi", "description": "say hi"}));
     let decision = json!({"permissionDecision": {"decision": "accept", "source": "user_temporary", "grantScope": "once", "reasonCode": "unknown"}});
     script.result("r1", "t1", "hi", decision).says("a2", "Written.");
-    let session = session(&script);
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let session = recording.session();
     let tool = &session.events.all()[0];
-    assert_eq!((tool.kind, &*tool.label, tool.duration_ms), (EventKind::Tool, "echo hi", Some(1000)));
+    assert_eq!((tool.kind, &*label(&*recording, tool), tool.duration_ms), (EventKind::Tool, "echo hi", Some(1000)));
     let details = tool.tool.as_ref().unwrap();
     assert_eq!(
         (details.name.as_str(), details.call_id.as_deref(), details.state),
@@ -225,14 +226,15 @@ fn thinking_is_shown_when_there_is_some() {
     script.block("a2", "m1", json!({"type": "thinking", "thinking": "Hm, yes", "signature": "s"}), 1);
     script.block("a3", "m1", json!({"type": "redacted_thinking", "data": "abc"}), 1);
     script.block("a4", "m1", json!({"type": "novelty"}), 1);
-    let session = session(&script);
-    let found: Vec<_> = session.events.all().iter().map(|event| (event.kind, &*event.label)).collect();
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let events = recording.session().events.all();
+    let found: Vec<_> = events.iter().map(|event| (event.kind, label(&*recording, event))).collect();
     assert_eq!(
         found,
         [
-            (EventKind::Thinking, "Hm, yes"),
-            (EventKind::Thinking, "redacted"),
-            (EventKind::Unknown, "block \"novelty\""),
+            (EventKind::Thinking, "Hm, yes".to_owned()),
+            (EventKind::Thinking, "redacted".to_owned()),
+            (EventKind::Unknown, "block \"novelty\"".to_owned()),
         ]
     );
 }
@@ -320,7 +322,7 @@ fn texts_are_read_again() {
     );
     let (_folder, recording) = open_bytes(&script.bytes());
     let events = recording.session().events.all();
-    assert_eq!(&*events[0].label, "First line second line");
+    assert_eq!(label(&*recording, &events[0]), "First line second line");
     assert_eq!(recording.body(&events[0]).unwrap().text, "First line\nsecond line");
     let body = recording.body(&events[1]).unwrap();
     assert_eq!(body.text, "");

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::formats::detect::Sample;
 use crate::formats::{Patient, Recording};
+use crate::model::Event;
 use crate::store::{Framing, SourceFile, Watch};
 
 /// Opens a file as this format whatever it is. Every file that a test opens is also read in parts, with the same result.
@@ -33,6 +34,7 @@ fn assert_same_in_parts(source: &Arc<SourceFile>) {
         return;
     }
     let shown = |index: super::Index| {
+        let index = Arc::new(index);
         let session = super::assemble(source, &index, &[]).session;
         let walked: Vec<_> = index.records.iter().map(|record| (record.span, record.role, record.flags)).collect();
         format!("{session:?} {walked:?}")
@@ -43,6 +45,12 @@ fn assert_same_in_parts(source: &Arc<SourceFile>) {
         let joined = super::parts::read(source, size, Watch::none(), &mut |_, _| {}).unwrap();
         assert!(whole == shown(joined), "in parts of {size} bytes: {}", source.path().display());
     }
+}
+
+/// The line that stands for an event: its own, or that of its text.
+fn label(recording: &dyn Recording, event: &Event) -> String {
+    let label = if event.label.is_empty() { recording.body(event).unwrap().label } else { event.label.clone() };
+    label.into()
 }
 
 /// Opens content from a file of its own, named like a session.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::build::{Script, answer, ask, tool_use};
-use super::open_bytes;
+use super::{label, open_bytes};
 use crate::model::{
     EventKind, Fact, NodeId, Outcome, ProblemKind, QuestionState, Session, Step, StepKind, TitleSource,
 };
@@ -439,7 +439,8 @@ fn another_record_with_the_same_id_is_told_apart_from_a_copy() {
     let mut script = two_turns();
     let again = script.lines[1].clone();
     script.raw(&again).raw(&again.replace("Done.", "Dome.")).raw(&again.replace("Done.", "Done, and more."));
-    let session = session(&script);
+    let (_folder, recording) = open_bytes(&script.bytes());
+    let session = recording.session();
     let messages: Vec<_> = session.report.problems.iter().map(|problem| problem.message.as_str()).collect();
     assert_eq!(
         messages,
@@ -450,7 +451,7 @@ fn another_record_with_the_same_id_is_told_apart_from_a_copy() {
         ]
     );
     assert_eq!((session.report.records.read, session.report.records.duplicate), (5, 3));
-    assert_eq!(session.events.all()[0].label.as_ref(), "Done.");
+    assert_eq!(label(&*recording, &session.events.all()[0]), "Done.");
 }
 
 #[test]
