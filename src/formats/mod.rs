@@ -13,6 +13,7 @@ mod labels;
 mod lenient;
 mod prefix;
 mod progress;
+mod quotes;
 mod record;
 mod recover;
 mod replay;

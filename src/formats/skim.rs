@@ -7,6 +7,8 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::quotes::Quotes;
+
 /// Containers inside more than so many others are left to the strict parser.
 const MAX_DEPTH: u32 = 120;
 
@@ -36,19 +38,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
 pub struct Skim<'a> {
     text: &'a str,
     at: usize,
+    quotes: Quotes,
 }
 
 impl<'a> Skim<'a> {
     /// `None` for a text with control characters.
     pub fn new(text: &'a str) -> Option<Self> {
-        // Without a branch in it, this loop is done many bytes at a time.
-        let has_control = text.bytes().fold(false, |found, byte| found | (byte < b' '));
-        (!has_control).then_some(Self { text, at: 0 })
-    }
-
-    /// At the start of a value that was read before, by whatever parser: there is no control character in its strings.
-    pub fn again(raw: Raw<'a>) -> Self {
-        Self { text: raw.0, at: 0 }
+        Some(Self { text, at: 0, quotes: Quotes::of(text.as_bytes())? })
     }
 
     /// Whether nothing but blanks is left.
@@ -63,6 +59,11 @@ impl<'a> Skim<'a> {
     /// The text from an earlier position to this one.
     pub fn since(&self, start: usize) -> Option<&'a str> {
         self.text.get(start..self.at)
+    }
+
+    /// The same as the text of a value.
+    pub fn raw_since(&self, start: usize) -> Option<Raw<'a>> {
+        self.since(start).map(Raw)
     }
 
     /// The next byte that is no blank.
@@ -133,9 +134,7 @@ impl<'a> Skim<'a> {
         let first = self.peek()?;
         let start = self.at;
         match first {
-            b'"' => {
-                self.string()?;
-            }
+            b'"' => self.pass_string()?,
             b'{' | b'[' => self.container()?,
             _ => self.word()?,
         }
@@ -144,23 +143,16 @@ impl<'a> Skim<'a> {
 
     /// Takes a string: what is between its quotes, and whether that holds escapes.
     pub fn string(&mut self) -> Option<(&'a str, bool)> {
-        let bytes = self.text.as_bytes();
         let start = self.at + 1;
-        let mut at = start;
-        let mut has_escapes = false;
-        loop {
-            at += quote_or_backslash(bytes.get(at..)?)?;
-            if *bytes.get(at)? == b'"' {
-                self.at = at + 1;
-                return Some((self.text.get(start..at)?, has_escapes));
-            }
-            has_escapes = true;
-            at += match bytes.get(at + 1)? {
-                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 2,
-                b'u' if bytes.get(at + 2..at + 6)?.iter().all(u8::is_ascii_hexdigit) => 6,
-                _ => return None,
-            };
-        }
+        let end = self.quotes.next(start)?;
+        self.at = end + 1;
+        Some((self.text.get(start..end)?, self.quotes.has_escapes(start, end)))
+    }
+
+    /// Moves past a string.
+    fn pass_string(&mut self) -> Option<()> {
+        self.at = self.quotes.next(self.at + 1)? + 1;
+        Some(())
     }
 
     /// Moves past an object or an array, without recursion.
@@ -190,9 +182,7 @@ impl<'a> Skim<'a> {
                         continue;
                     }
                 }
-                b'"' => {
-                    self.string()?;
-                }
+                b'"' => self.pass_string()?,
                 _ => self.word()?,
             }
             // The value is over: what it stands in goes on, or ends too.
@@ -223,7 +213,7 @@ impl<'a> Skim<'a> {
         if self.peek()? != b'"' {
             return None;
         }
-        self.string()?;
+        self.pass_string()?;
         self.take(b':')
     }
 
@@ -238,25 +228,6 @@ impl<'a> Skim<'a> {
         let is_value = matches!(word, b"true" | b"false" | b"null") || is_number(word);
         is_value.then(|| self.at += len)
     }
-}
-
-/// Where the first quote or backslash is. They stand close together in sessions, where every line end of a text is an
-/// escape: eight bytes at a time find the next one sooner than a search that first has to be set up.
-fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = ONES << 7;
-    // A byte that is zero sets its high bit, and so may bytes after it: only the first one counts.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (number, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let found = zeros(word ^ (ONES * 0x22)) | zeros(word ^ (ONES * 0x5C));
-        if found != 0 {
-            return Some(number * 8 + (found.trailing_zeros() / 8) as usize);
-        }
-    }
-    let tail = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
-    Some(words.len() * 8 + tail)
 }
 
 /// Whether these bytes are a whole number by JSON's grammar, and none that is too large for the strict parser.

@@ -126,7 +126,7 @@ pub fn scan_lines_in(
         {
             let (record, after) = rest.split_at(end + 1);
             pending.finish(record.get(..end).unwrap_or(record), true, visit);
-            pending.skip(record, end);
+            pending.skip_line(record, end);
             rest = after;
         }
         if pending.offset < range.end {
@@ -201,8 +201,19 @@ impl Pending {
         // `finish` has appended the record's text to what was gathered, if anything was.
         let tail = if self.bytes.is_empty() { record } else { record.get(record_end..).unwrap_or_default() };
         let breaks = memchr::memchr_iter(b'\n', &self.bytes).count() + memchr::memchr_iter(b'\n', tail).count();
+        let len = tail.len();
+        self.pass(len, breaks);
+    }
+
+    /// The same for a record that is a line: there is no line feed in it but the one that ends it.
+    fn skip_line(&mut self, record: &[u8], record_end: usize) {
+        let tail = if self.bytes.is_empty() { record.len() } else { record.len() - record_end };
+        self.pass(tail, 1);
+    }
+
+    fn pass(&mut self, tail: usize, breaks: usize) {
         self.line = self.line.saturating_add(u32::try_from(breaks).unwrap_or(u32::MAX));
-        self.offset += self.passed_over + (self.bytes.len() + tail.len()) as u64;
+        self.offset += self.passed_over + (self.bytes.len() + tail) as u64;
         self.passed_over = 0;
         // One huge record must not hold its memory for the rest of the file.
         if self.bytes.capacity() > 8 * 1024 * 1024 {

@@ -160,7 +160,7 @@ impl Made {
         }
     }
 
-    fn new(&self, kind: EventKind, spot: Spot, label: Box<str>) -> Event {
+    fn event_at(&self, kind: EventKind, spot: Spot, label: Box<str>) -> Event {
         let event = Event::new(kind, self.index.node_id(spot.record_number), self.place(spot), label);
         Event { at: spot.record.at(), text_bytes: spot.piece.bytes, ..event }
     }
@@ -168,7 +168,7 @@ impl Made {
     /// An event that is not a piece of its own.
     fn extra(&self, kind: EventKind, spot: Spot, label: &str, fact: Fact, evidence: Evidence) -> Event {
         let marker = Marker { fact, evidence, at: spot.record.at() };
-        Event { text_bytes: 0, marker: Some(Box::new(marker)), ..self.new(kind, spot, line(label)) }
+        Event { text_bytes: 0, marker: Some(Box::new(marker)), ..self.event_at(kind, spot, line(label)) }
     }
 
     fn plain(&self, spot: Spot) -> Event {
@@ -179,7 +179,7 @@ impl Made {
             _ => label.into(),
         };
         let marker = self.index.marker(spot.piece_number).map(|marker| Box::new(marker.clone()));
-        Event { marker, ..self.new(kind, spot, label) }
+        Event { marker, ..self.event_at(kind, spot, label) }
     }
 
     fn fallback(&self, entry: Entry) -> Option<Event> {
@@ -219,7 +219,7 @@ impl Made {
             text_bytes: with_result(spot, outcome),
             duration_ms: lasted(spot.record.at(), result_at),
             marker: failed,
-            ..self.new(EventKind::Tool, spot, self.index.label(spot.piece_number).into())
+            ..self.event_at(EventKind::Tool, spot, self.index.label(spot.piece_number).into())
         }
     }
 
@@ -289,7 +289,7 @@ impl Made {
             duration_ms: lasted(spot.record.at(), outcome.and_then(|outcome| outcome.at.record.at())),
             tool: Some(Box::new(tool)),
             marker: Some(Box::new(Marker::recorded(question::fact(asked, &fate), spot.record.at()))),
-            ..self.new(EventKind::Question, spot, line(&asked.question))
+            ..self.event_at(EventKind::Question, spot, line(&asked.question))
         })
     }
 
@@ -306,7 +306,7 @@ impl Made {
             state: state(outcome),
             result: Some(self.place(spot)),
         };
-        Event { tool: Some(Box::new(tool)), ..self.new(EventKind::ToolResult, spot, Box::default()) }
+        Event { tool: Some(Box::new(tool)), ..self.event_at(EventKind::ToolResult, spot, Box::default()) }
     }
 }
 

@@ -10,15 +10,13 @@ use super::labels;
 use super::prompt::{Notification, Spoken, classify};
 use super::question;
 use super::record::{Block, Content, Envelope};
+use super::skimmed;
 use super::system;
 use crate::formats::json;
 use crate::formats::labels::{line, marker_text};
 use crate::formats::lenient::{Object, Text};
-use crate::formats::skim::{Raw, Skim};
+use crate::formats::skim::Raw;
 use crate::model::{EventKind, Fact, Marker, Timestamp, summarise};
-
-/// A `toolUseResult` longer than this is looked into only where the call cannot do without.
-const SMALL_RESULT_BYTES: usize = 64 * 1024;
 
 /// UTF-16 units that are read of a result: enough for what it says of permission, and of an error.
 const RESULT_START: usize = 1200;
@@ -266,7 +264,10 @@ fn result(envelope: &Envelope, number: usize, block: &Block, sink: &mut Sink) {
         outcome: outcome_text.as_deref(),
     };
     let call = sink.symbol(&block.tool_use_id);
-    let looked_into = envelope.tool_use_result.map(look_into).unwrap_or_default();
+    let looked_into = match (&envelope.looked_into, envelope.tool_use_result) {
+        (Some(seen), _) => seen.clone(),
+        (None, result) => result.map(skimmed::look_into).unwrap_or_default(),
+    };
     let is_error = block.is_error.0;
     let answers = match envelope.tool_use_result {
         Some(raw) if looked_into.has_answers => question::answers(raw),
@@ -288,36 +289,6 @@ fn result(envelope: &Envelope, number: usize, block: &Block, sink: &mut Sink) {
         More::Nothing
     };
     sink.push_more(number, what, Box::default(), bytes, more);
-}
-
-/// What of a `toolUseResult` is needed while indexing.
-#[derive(Default)]
-struct LookedInto {
-    agent: Option<String>,
-    interrupted: bool,
-    launched: bool,
-    has_answers: bool,
-}
-
-fn look_into(raw: Raw<'_>) -> LookedInto {
-    let mut found = LookedInto::default();
-    let (mut agent, mut run) = (None, None);
-    let is_small = raw.get().len() <= SMALL_RESULT_BYTES;
-    let skimmed = Skim::again(raw).fields(|skim, key| {
-        let value = skim.value()?;
-        match key {
-            "answers" => found.has_answers = true,
-            "interrupted" => found.interrupted = is_small && value.get() == "true",
-            "status" => found.launched = is_small && value.get() == "\"async_launched\"",
-            "agentId" if is_small => agent = json::string(value),
-            "runId" if is_small => run = json::string(value),
-            _ => {}
-        }
-        Some(())
-    });
-    found.agent = agent.or(run);
-    // What is no object, or odd, says nothing.
-    skimmed.map(|()| found).unwrap_or_default()
 }
 
 /// The start of a result's text, where it is wanted, and about how long all of it is. A result is a string, or blocks of

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::skimmed::LookedInto;
 use crate::formats::lenient::{Count, Flag, Float, Object, Text};
 use crate::formats::skim::Raw;
 
@@ -50,6 +51,9 @@ pub(super) struct Envelope<'a> {
     // Results of tool calls.
     #[serde(borrow)]
     pub tool_use_result: Option<Raw<'a>>,
+    /// What is wanted of it, where that was seen on the way.
+    #[serde(skip)]
+    pub looked_into: Option<LookedInto>,
     #[serde(borrow)]
     pub permission_decision: Object<PermissionDecision<'a>>,
     #[serde(borrow)]

@@ -6,6 +6,7 @@
 use serde::Deserialize;
 
 use super::record::{Block, Content, Envelope, Link, Message, bare};
+use crate::formats::json;
 use crate::formats::lenient::{Count, Flag, Float, Object, Text};
 use crate::formats::skim::{Raw, Skim};
 
@@ -59,7 +60,7 @@ fn field<'a>(envelope: &mut Envelope<'a>, seen: &mut Seen, key: &'a str, skim: &
         "forkedFrom" => 13 envelope.forked_from, object;
         "origin" => 14 envelope.origin, object;
         "message" => 15 envelope.message, message;
-        "toolUseResult" => 16 envelope.tool_use_result, raw;
+        "toolUseResult" => 16 (envelope.tool_use_result, envelope.looked_into), result;
         "permissionDecision" => 17 envelope.permission_decision, object;
         "toolDenialKind" => 18 envelope.tool_denial_kind, text;
         "userFeedback" => 19 envelope.user_feedback, text;
@@ -187,6 +188,51 @@ fn raw<'a>(skim: &mut Skim<'a>) -> Option<Option<Raw<'a>>> {
     Some((raw.get() != "null").then_some(raw))
 }
 
+/// What of a `toolUseResult` is needed while indexing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct LookedInto {
+    pub agent: Option<String>,
+    pub interrupted: bool,
+    pub launched: bool,
+    pub has_answers: bool,
+}
+
+pub(super) fn look_into(raw: Raw<'_>) -> LookedInto {
+    Skim::new(raw.get()).and_then(|mut skim| look(&mut skim)).unwrap_or_default()
+}
+
+/// Takes a value; what is no object says nothing.
+fn look(skim: &mut Skim<'_>) -> Option<LookedInto> {
+    let mut found = LookedInto::default();
+    if skim.peek()? != b'{' {
+        skim.value()?;
+        return Some(found);
+    }
+    let (mut agent, mut run) = (None, None);
+    skim.fields(|skim, key| {
+        let value = skim.value()?;
+        match key {
+            "answers" => found.has_answers = true,
+            "interrupted" => found.interrupted = value.get() == "true",
+            "status" => found.launched = value.get() == "\"async_launched\"",
+            "agentId" => agent = json::string(value),
+            "runId" => run = json::string(value),
+            _ => {}
+        }
+        Some(())
+    })?;
+    found.agent = agent.or(run);
+    Some(found)
+}
+
+fn result<'a>(skim: &mut Skim<'a>) -> Option<(Option<Raw<'a>>, Option<LookedInto>)> {
+    skim.peek()?;
+    let start = skim.position();
+    let looked_into = look(skim)?;
+    let raw = skim.raw_since(start)?;
+    Some(((raw.get() != "null").then_some(raw), Some(looked_into)))
+}
+
 fn count(skim: &mut Skim<'_>) -> Option<Count> {
     small(skim)
 }
@@ -214,7 +260,11 @@ mod tests {
     /// Both ways, where the quick one is taken.
     fn agree(text: &str) -> bool {
         let Some(quick) = envelope(text) else { return false };
-        let strict: Envelope = serde_json::from_str(text).expect("the strict parser takes it too");
+        let mut strict: Envelope = serde_json::from_str(text).expect("the strict parser takes it too");
+        // Where the quick way sees it on the way.
+        if quick.looked_into.is_some() {
+            strict.looked_into = Some(strict.tool_use_result.map(look_into).unwrap_or_default());
+        }
         assert_eq!(format!("{quick:?}"), format!("{strict:?}"), "{text}");
         true
     }

@@ -92,6 +92,10 @@ fn slice<'a>(bytes: &'a [u8], ends: &[u32], symbol: Symbol) -> &'a [u8] {
     bytes.get(start as usize..end as usize).unwrap_or_default()
 }
 
+/// Where the pairs of digits of a UUID begin.
+const UUID_PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+const UUID_DASHES: [usize; 4] = [8, 13, 18, 23];
+
 /// The bytes by which a string is held. Only a UUID that is written as they all are is packed: in small letters.
 fn packed<'a>(name: &'a str, room: &'a mut [u8; PACKED_UUID_BYTES]) -> &'a [u8] {
     let text = name.as_bytes();
@@ -100,18 +104,16 @@ fn packed<'a>(name: &'a str, room: &'a mut [u8; PACKED_UUID_BYTES]) -> &'a [u8] 
     }
     room[0] = UUID;
     let mut odd = 0;
-    let mut at = 0;
-    for packed in room.iter_mut().skip(1) {
-        if matches!(at, 8 | 13 | 18 | 23) {
-            odd |= text[at] ^ b'-';
-            at += 1;
-        }
-        let (high, low) = (nibble(text[at]), nibble(text[at + 1]));
+    for (packed, at) in room.iter_mut().skip(1).zip(UUID_PAIRS) {
+        let Some([high, low]) = text.get(at..at + 2) else {
+            return text;
+        };
+        let (high, low) = (nibble(*high), nibble(*low));
         odd |= (high | low) & 0xF0;
         *packed = high << 4 | low;
-        at += 2;
     }
-    if odd == 0 { room } else { text }
+    let has_dashes = UUID_DASHES.iter().all(|at| text.get(*at) == Some(&b'-'));
+    if odd == 0 && has_dashes { room } else { text }
 }
 
 /// 0 to 15 for a small hexadecimal digit, more for anything else.
