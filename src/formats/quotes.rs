@@ -66,26 +66,29 @@ impl Quotes {
 /// block before it, and then the same of the next block.
 #[inline]
 fn word(block: &[u8; BLOCK], is_escaped: &mut bool, text: &[u8], at: usize) -> Option<Word> {
-    let (mut quotes, mut backslashes, mut controls, mut newlines) = (0, 0, 0, 0);
-    let (vectors, _) = block.as_chunks::<16>();
-    for (vector, shift) in vectors.iter().zip([0, 16, 32, 48]) {
-        let bytes = u8x16::new(*vector);
-        let bits = |found: u8x16| u64::from(found.to_bitmask() & 0xFFFF) << shift;
-        let is = |byte: u8| bits(bytes.simd_eq(u8x16::splat(byte)));
-        quotes |= is(b'"');
-        backslashes |= is(b'\\');
-        newlines |= is(b'n');
-        controls |= bits(bytes.max(u8x16::splat(b' ')).simd_eq(bytes)) ^ (0xFFFF << shift);
-    }
-    if controls != 0 {
+    let (chunks, _) = block.as_chunks::<16>();
+    let [first, second, third, fourth] = chunks else { return None };
+    let vectors = [first, second, third, fourth].map(|chunk| u8x16::new(*chunk));
+    let [a, b, c, d] = vectors;
+    // Control characters are below the blank.
+    let least = a.min(b).min(c.min(d));
+    if !least.max(u8x16::splat(b' ')).simd_eq(least).all() {
         return None;
     }
+    let bits = |byte: u8| {
+        let [a, b, c, d] = vectors.map(|vector| u64::from(vector.simd_eq(u8x16::splat(byte)).to_bitmask() & 0xFFFF));
+        a | b << 16 | c << 32 | d << 48
+    };
+    let quotes = bits(b'"');
+    let backslash = u8x16::splat(b'\\');
+    let any = a.simd_eq(backslash) | b.simd_eq(backslash) | c.simd_eq(backslash) | d.simd_eq(backslash);
+    let backslashes = if any.any() { bits(b'\\') } else { 0 };
     if backslashes == 0 && !*is_escaped {
         return Some(Word { quotes, backslashes });
     }
     let escaped = escaped(backslashes, is_escaped);
     // Nearly all escapes are of these; the others are looked at.
-    let mut others = escaped & !(newlines | quotes | backslashes);
+    let mut others = escaped & !(bits(b'n') | quotes | backslashes);
     while others != 0 {
         let place = others.trailing_zeros() as usize;
         others &= others - 1;

@@ -13,7 +13,7 @@ use crossbeam_channel::{Sender, bounded};
 use super::index::{Answer, Extra, Flags, Index, More, NONE, Piece, Record, Role, Scene, Symbol, What};
 use super::read::{Reader, nameless, permission_mode_note, push_twin, same_again};
 use crate::model::{EventKind, Locator, Problem, ProblemKind};
-use crate::store::{ReadError, SourceFile, Watch, scan_lines_in};
+use crate::store::{LineReader, ReadError, SourceFile, Watch};
 
 /// Files from this size on are read in parts.
 pub(super) const FROM_BYTES: u64 = 4 * 1024 * 1024;
@@ -85,23 +85,29 @@ fn read_parts(
     stop: &AtomicBool,
     sender: &Sender<(u64, Result<Part, ReadError>)>,
 ) {
+    let mut lines = LineReader::default();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let start = number * part_bytes;
         if start >= file.len() || stop.load(Ordering::Relaxed) {
             return;
         }
-        let part = read_part(file, start..(start + part_bytes).min(file.len()), stop);
+        let part = read_part(file, &mut lines, start..(start + part_bytes).min(file.len()), stop);
         if sender.send((number, part)).is_err() {
             return;
         }
     }
 }
 
-fn read_part(file: &SourceFile, range: Range<u64>, stop: &AtomicBool) -> Result<Part, ReadError> {
+fn read_part(
+    file: &SourceFile,
+    lines: &mut LineReader,
+    range: Range<u64>,
+    stop: &AtomicBool,
+) -> Result<Part, ReadError> {
     let mut reader = Reader::new(file, false);
     let watch = Watch::new(stop, &|_, _| {});
-    let lines = scan_lines_in(file, range, watch, &mut |found| reader.take(found))?;
+    let lines = lines.scan(file, range, watch, &mut |found| reader.take(found))?;
     let (reader_index, first_mode, last_mode, titled) = reader.into_part();
     Ok(Part { reader_index, first_mode, last_mode, titled, lines })
 }

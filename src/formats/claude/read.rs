@@ -184,18 +184,20 @@ impl<'f> Reader<'f> {
             None if uuid.is_some() && envelope.parent_uuid != Link::Absent => Role::Stranger,
             None => Role::Unknown,
         };
+        let mut record = blank(span, role, shares_line);
         if let Some(uuid) = uuid
             && role != Role::Unknown
             && role != Role::Loose
-            && let Some(first) = self.index.symbols.find(uuid).and_then(|symbol| self.index.find(symbol))
         {
             let node = self.index.symbols.intern(uuid);
-            push_twin(&mut self.index, span, node, shares_line);
-            let message = same_again(self.file, &self.index, first, span, node);
-            self.problem(span, ProblemKind::Duplicate, message);
-            return;
+            if let Some(first) = self.index.find(node) {
+                push_twin(&mut self.index, span, node, shares_line);
+                let message = same_again(self.file, &self.index, first, span, node);
+                self.problem(span, ProblemKind::Duplicate, message);
+                return;
+            }
+            record.node = node;
         }
-        let mut record = blank(span, role, shares_line);
         record.set_at(envelope.timestamp.as_str().and_then(Timestamp::parse));
         match role {
             Role::Loose => self.loose(envelope, &mut record),
@@ -206,14 +208,14 @@ impl<'f> Reader<'f> {
                 return;
             }
             Role::Stranger => {
-                let logical = self.link(envelope, uuid, &mut record);
+                let logical = self.link(envelope, &mut record);
                 let words = unknown_type(kind);
                 self.push_with(record, logical, |sink| sink.ready(0, EventKind::Unknown, None, &words, span.len));
                 self.problem(span, ProblemKind::Unknown, words);
                 return;
             }
             _ => {
-                let logical = self.link(envelope, uuid, &mut record);
+                let logical = self.link(envelope, &mut record);
                 let number = self.index.next();
                 if let Some(agent) = envelope.agent_id.as_str()
                     && record.flags.has(Flags::SIDE)
@@ -227,24 +229,22 @@ impl<'f> Reader<'f> {
         self.index.report.records.count_read();
     }
 
-    /// Fills in what places the record in the chain; gives its logical parent.
-    fn link(&mut self, envelope: &Envelope, uuid: Option<&str>, record: &mut Record) -> Symbol {
+    /// Fills in what places the record, whose id is known, in the chain; gives its logical parent.
+    fn link(&mut self, envelope: &Envelope, record: &mut Record) -> Symbol {
         let is_side = envelope.is_sidechain.0 || envelope.agent_id.as_str().is_some_and(|agent| !agent.is_empty());
         record.flags.set(Flags::SIDE, is_side);
-        record.node = match uuid {
-            Some(uuid) => self.index.symbols.intern(uuid),
-            None => {
-                record.flags.set(Flags::NAMELESS, true);
-                let name = nameless(&self.index, record);
-                self.index.symbols.intern(&name)
-            }
-        };
+        let is_named = record.node != NONE;
+        if !is_named {
+            record.flags.set(Flags::NAMELESS, true);
+            let name = nameless(&self.index, record);
+            record.node = self.index.symbols.intern(&name);
+        }
         let symbols = &mut self.index.symbols;
         let logical = envelope.logical_parent_uuid.as_str().filter(|uuid| !uuid.is_empty());
         let logical = logical.map_or(NONE, |uuid| symbols.intern(uuid));
         record.parent = match &envelope.parent_uuid {
-            Link::To(parent) if uuid.is_some() && !parent.is_empty() => symbols.intern(parent),
-            Link::Null | Link::To(_) if uuid.is_some() => NONE,
+            Link::To(parent) if is_named && !parent.is_empty() => symbols.intern(parent),
+            Link::Null | Link::To(_) if is_named => NONE,
             _ if logical != NONE => NONE,
             _ => {
                 record.flags.set(Flags::IMPLIED, true);

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::record::{Block, Content, Envelope, Link, Message, bare};
+use super::record::{Block, Content, Envelope, Link, Message, Tokens, bare};
 use crate::formats::json;
 use crate::formats::lenient::{Count, Flag, Float, Object, Text};
 use crate::formats::skim::{Raw, Skim};
@@ -106,7 +106,7 @@ fn message<'a>(skim: &mut Skim<'a>) -> Option<Object<Message<'a>>> {
             "id" => 0 message.id, text;
             "model" => 1 message.model, text;
             "content" => 2 message.content, content;
-            "usage" => 3 message.usage, object;
+            "usage" => 3 message.usage, tokens;
         });
         Some(())
     })?;
@@ -233,8 +233,35 @@ fn result<'a>(skim: &mut Skim<'a>) -> Option<(Option<Raw<'a>>, Option<LookedInto
     Some(((raw.get() != "null").then_some(raw), Some(looked_into)))
 }
 
+/// Nearly all numbers are plain digits.
 fn count(skim: &mut Skim<'_>) -> Option<Count> {
-    small(skim)
+    let raw = skim.value()?.get();
+    let is_plain = raw.bytes().all(|byte| byte.is_ascii_digit());
+    match raw.parse() {
+        Ok(number) if is_plain => Some(Count(Some(number))),
+        _ => serde_json::from_str(raw).ok(),
+    }
+}
+
+fn tokens(skim: &mut Skim<'_>) -> Option<Object<Tokens>> {
+    if skim.peek()? != b'{' {
+        skim.value()?;
+        return Some(Object(None));
+    }
+    let mut tokens = Tokens::default();
+    let mut seen = Seen::default();
+    skim.fields(|skim, key| {
+        take!(seen, key, skim, {
+            "input_tokens" => 0 tokens.input_tokens, count;
+            "output_tokens" => 1 tokens.output_tokens, count;
+            "cache_read_input_tokens" => 2 tokens.cache_read_input_tokens, count;
+            "cache_creation_input_tokens" => 3 tokens.cache_creation_input_tokens, count;
+            "cache_creation" => 4 tokens.cache_creation, object;
+            "output_tokens_details" => 5 tokens.output_tokens_details, object;
+        });
+        Some(())
+    })?;
+    Some(Object(Some(tokens)))
 }
 
 fn float(skim: &mut Skim<'_>) -> Option<Float> {

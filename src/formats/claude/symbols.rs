@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -36,7 +36,7 @@ impl Symbols {
 
     /// The same for a string as another table holds it.
     pub fn intern_packed(&mut self, packed: &[u8]) -> Symbol {
-        let hash = self.hasher.hash_one(packed);
+        let hash = hash_of(&self.hasher, packed);
         if let Some(symbol) = self.find_packed(hash, packed) {
             return symbol;
         }
@@ -47,7 +47,7 @@ impl Symbols {
         self.bytes.extend_from_slice(packed);
         self.ends.push(end);
         let Self { bytes, ends, table, hasher } = self;
-        table.insert_unique(hash, symbol, |symbol| hasher.hash_one(slice(bytes, ends, *symbol)));
+        table.insert_unique(hash, symbol, |symbol| hash_of(hasher, slice(bytes, ends, *symbol)));
         symbol
     }
 
@@ -58,7 +58,7 @@ impl Symbols {
     pub fn find(&self, name: &str) -> Option<Symbol> {
         let mut room = [0; PACKED_UUID_BYTES];
         let packed = packed(name, &mut room);
-        self.find_packed(self.hasher.hash_one(packed), packed)
+        self.find_packed(hash_of(&self.hasher, packed), packed)
     }
 
     fn find_packed(&self, hash: u64, packed: &[u8]) -> Option<Symbol> {
@@ -83,6 +83,13 @@ impl Symbols {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
+}
+
+/// Without what all UUIDs begin with: 16 bytes are hashed in one go.
+fn hash_of(hasher: &RandomState, packed: &[u8]) -> u64 {
+    let mut hasher = hasher.build_hasher();
+    hasher.write(packed.strip_prefix(&[UUID]).unwrap_or(packed));
+    hasher.finish()
 }
 
 fn slice<'a>(bytes: &'a [u8], ends: &[u32], symbol: Symbol) -> &'a [u8] {
