@@ -3,7 +3,7 @@
 //! Strings of sessions are long, and full of escapes: looking for the end of each byte by byte is what reading a large
 //! file would spend its time on. Here 64 bytes are looked at together, and nothing is decided byte by byte.
 
-use wide::u8x16;
+use fearless_simd::{Level, dispatch, prelude::*, u8x64};
 
 const BLOCK: usize = 64;
 
@@ -21,22 +21,7 @@ struct Word {
 impl Quotes {
     /// `None` for a text with control characters, or with a backslash before what cannot be escaped.
     pub fn of(text: &[u8]) -> Option<Self> {
-        let mut words = Vec::with_capacity(text.len() / BLOCK + 1);
-        let (blocks, rest) = text.as_chunks::<BLOCK>();
-        let mut is_escaped = false;
-        let mut at = 0;
-        for block in blocks {
-            words.push(word(block, &mut is_escaped, text, at)?);
-            at += BLOCK;
-        }
-        if !rest.is_empty() {
-            // Blanks mean nothing.
-            let mut block = [b' '; BLOCK];
-            block.get_mut(..rest.len())?.copy_from_slice(rest);
-            words.push(word(&block, &mut is_escaped, text, at)?);
-        }
-        // A backslash at the end escapes nothing.
-        (!is_escaped).then_some(Self(words))
+        dispatch!(Level::new(), simd => words(simd, text)).map(Self)
     }
 
     /// The first quote at `from` or after it that ends a string.
@@ -62,27 +47,37 @@ impl Quotes {
     }
 }
 
+#[inline(always)]
+fn words<S: Simd>(simd: S, text: &[u8]) -> Option<Vec<Word>> {
+    let mut words = Vec::with_capacity(text.len() / BLOCK + 1);
+    let (blocks, rest) = text.as_chunks::<BLOCK>();
+    let mut is_escaped = false;
+    let mut at = 0;
+    for block in blocks {
+        words.push(word(simd, block, &mut is_escaped, text, at)?);
+        at += BLOCK;
+    }
+    if !rest.is_empty() {
+        // Blanks mean nothing.
+        let mut block = [b' '; BLOCK];
+        block.get_mut(..rest.len())?.copy_from_slice(rest);
+        words.push(word(simd, &block, &mut is_escaped, text, at)?);
+    }
+    // A backslash at the end escapes nothing.
+    (!is_escaped).then_some(words)
+}
+
 /// The word of a block, which begins at `at` in the text. `is_escaped` says whether its first byte is escaped by the
 /// block before it, and then the same of the next block.
-#[inline]
-fn word(block: &[u8; BLOCK], is_escaped: &mut bool, text: &[u8], at: usize) -> Option<Word> {
-    let (chunks, _) = block.as_chunks::<16>();
-    let [first, second, third, fourth] = chunks else { return None };
-    let vectors = [first, second, third, fourth].map(|chunk| u8x16::new(*chunk));
-    let [a, b, c, d] = vectors;
-    // Control characters are below the blank.
-    let least = a.min(b).min(c.min(d));
-    if !least.max(u8x16::splat(b' ')).simd_eq(least).all() {
+#[inline(always)]
+fn word<S: Simd>(simd: S, block: &[u8; BLOCK], is_escaped: &mut bool, text: &[u8], at: usize) -> Option<Word> {
+    let bytes = u8x64::simd_from(simd, *block);
+    if bytes.simd_lt(b' ').any_true() {
         return None;
     }
-    let bits = |byte: u8| {
-        let [a, b, c, d] = vectors.map(|vector| u64::from(vector.simd_eq(u8x16::splat(byte)).to_bitmask() & 0xFFFF));
-        a | b << 16 | c << 32 | d << 48
-    };
+    let bits = |byte: u8| bytes.simd_eq(byte).to_bitmask();
     let quotes = bits(b'"');
-    let backslash = u8x16::splat(b'\\');
-    let any = a.simd_eq(backslash) | b.simd_eq(backslash) | c.simd_eq(backslash) | d.simd_eq(backslash);
-    let backslashes = if any.any() { bits(b'\\') } else { 0 };
+    let backslashes = bits(b'\\');
     if backslashes == 0 && !*is_escaped {
         return Some(Word { quotes, backslashes });
     }

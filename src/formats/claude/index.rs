@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::approval::Ruling;
 use super::question::Asked;
-pub(super) use super::symbols::{NONE, Symbol, Symbols};
+pub(super) use super::symbols::{NONE, Symbol, SymbolSet, Symbols};
 use crate::model::{EventKind, Marker, NodeId, Report, Timestamp, Usage};
 use crate::store::Span;
 
@@ -288,6 +288,17 @@ impl Titles {
 }
 
 impl Index {
+    /// Empty, with room for as much as another index holds.
+    pub fn with_room_of(other: &Self) -> Self {
+        Self {
+            records: Vec::with_capacity(other.records.len()),
+            pieces: Vec::with_capacity(other.pieces.len()),
+            symbols: Symbols::with_room_of(&other.symbols),
+            node_of: Vec::with_capacity(other.node_of.len()),
+            ..Self::default()
+        }
+    }
+
     /// The number that the next record gets.
     pub fn next(&self) -> u32 {
         u32::try_from(self.records.len()).unwrap_or(NONE)

@@ -86,13 +86,16 @@ fn read_parts(
     sender: &Sender<(u64, Result<Part, ReadError>)>,
 ) {
     let mut lines = LineReader::default();
+    // A part is about as full as the one before it.
+    let mut room = Index::default();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let start = number * part_bytes;
         if start >= file.len() || stop.load(Ordering::Relaxed) {
             return;
         }
-        let part = read_part(file, &mut lines, start..(start + part_bytes).min(file.len()), stop);
+        let part = read_part(file, room, &mut lines, start..(start + part_bytes).min(file.len()), stop);
+        room = part.as_ref().map(|part| Index::with_room_of(&part.reader_index)).unwrap_or_default();
         if sender.send((number, part)).is_err() {
             return;
         }
@@ -101,11 +104,12 @@ fn read_parts(
 
 fn read_part(
     file: &SourceFile,
+    index: Index,
     lines: &mut LineReader,
     range: Range<u64>,
     stop: &AtomicBool,
 ) -> Result<Part, ReadError> {
-    let mut reader = Reader::new(file, false);
+    let mut reader = Reader::into(file, index);
     let watch = Watch::new(stop, &|_, _| {});
     let lines = lines.scan(file, range, watch, &mut |found| reader.take(found))?;
     let (reader_index, first_mode, last_mode, titled) = reader.into_part();

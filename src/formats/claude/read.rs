@@ -89,6 +89,11 @@ impl<'f> Reader<'f> {
     pub(super) fn new(file: &'f SourceFile, is_array: bool) -> Self {
         let mut index = Index::default();
         index.is_array = is_array;
+        Self::into(file, index)
+    }
+
+    /// Reads into an empty index.
+    pub(super) fn into(file: &'f SourceFile, index: Index) -> Self {
         Self { file, index, last_main: NONE, last_side: NONE, permission_mode: None, first_mode: None, titled: false }
     }
 

@@ -413,7 +413,7 @@ pub(super) fn gather(index: &Arc<Index>, forest: &Forest, chain: &[u32], files: 
         let id = id.unwrap_or_else(|| index.node_id(root).to_string());
         let brief = members.iter().find_map(|member| brief_in(index, *member)).unwrap_or(0);
         let call = callers.find(index, &id, None, None, brief);
-        let responses = Responses::new_of(index, &members);
+        let responses = Responses::new_of(index, members.iter().copied());
         let answered = answered(index, &walk);
         let subagent = Subagent {
             id,

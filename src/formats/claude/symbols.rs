@@ -51,6 +51,16 @@ impl Symbols {
         symbol
     }
 
+    /// With room for as many strings, and bytes of them, as another table has.
+    pub fn with_room_of(other: &Self) -> Self {
+        Self {
+            bytes: Vec::with_capacity(other.bytes.len()),
+            ends: Vec::with_capacity(other.ends.len()),
+            table: HashTable::with_capacity(other.ends.len()),
+            hasher: RandomState::default(),
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -82,6 +92,30 @@ impl Symbols {
     pub fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
+    }
+}
+
+/// A set of symbols, one bit each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SymbolSet(Vec<u64>);
+
+impl SymbolSet {
+    /// An empty set, which can hold the symbols of this table.
+    pub fn of(symbols: &Symbols) -> Self {
+        Self(vec![0; symbols.len().div_ceil(64)])
+    }
+
+    /// Whether the symbol is new in the set; what is none of the table's is new every time.
+    pub fn insert(&mut self, symbol: Symbol) -> bool {
+        let bit = 1 << (symbol % 64);
+        let Some(word) = self.0.get_mut(symbol as usize / 64) else { return true };
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+
+    pub fn contains(&self, symbol: Symbol) -> bool {
+        self.0.get(symbol as usize / 64).is_some_and(|word| word & 1 << (symbol % 64) != 0)
     }
 }
 

@@ -42,8 +42,8 @@ impl Responses {
     }
 
     /// Only of some of the records.
-    pub fn new_of(index: &Index, members: &[u32]) -> Self {
-        Self::among(index, members.iter().filter_map(|member| index.record(*member)))
+    pub fn new_of(index: &Index, members: impl Iterator<Item = u32>) -> Self {
+        Self::among(index, members.filter_map(|member| index.record(member)))
     }
 
     fn among<'a>(index: &Index, records: impl Iterator<Item = &'a Record>) -> Self {
