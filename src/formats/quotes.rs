@@ -25,6 +25,7 @@ impl Quotes {
     }
 
     /// The first quote at `from` or after it that ends a string.
+    #[inline]
     pub fn next(&self, from: usize) -> Option<usize> {
         let mut at = from / BLOCK;
         let mut quotes = self.0.get(at)?.quotes & (u64::MAX << (from % BLOCK));
@@ -36,14 +37,16 @@ impl Quotes {
     }
 
     /// Whether there is a backslash from `start` to before `end`.
+    #[inline]
     pub fn has_escapes(&self, start: usize, end: usize) -> bool {
         let (first, last) = (start / BLOCK, end / BLOCK);
-        let words = self.0.get(first..=last.min(self.0.len().saturating_sub(1))).unwrap_or_default();
-        words.iter().zip(first..).any(|(word, at)| {
-            let from = if at == first { u64::MAX << (start % BLOCK) } else { u64::MAX };
-            let to = if at == last { !(u64::MAX << (end % BLOCK)) } else { u64::MAX };
-            word.backslashes & from & to != 0
-        })
+        let before = !(u64::MAX << (end % BLOCK));
+        let in_word = |at: usize, mask: u64| self.0.get(at).is_some_and(|word| word.backslashes & mask != 0);
+        let from = u64::MAX << (start % BLOCK);
+        if first == last {
+            return in_word(first, from & before);
+        }
+        in_word(first, from) || (first + 1..last).any(|at| in_word(at, u64::MAX)) || in_word(last, before)
     }
 }
 

@@ -73,7 +73,8 @@ pub(super) fn build(index: &Index, walk: &Walk, marks: &[Mark], links: &Links, l
         ended: notified_calls(index),
         model: NONE,
         reason: false,
-        timeline: Timeline::default(),
+        // There is about one event for each piece.
+        timeline: Timeline { entries: Vec::with_capacity(index.pieces.len()), starts: Vec::with_capacity(marks.len()) },
     };
     for stop in walk.stops() {
         builder.note_calls(stop.record);

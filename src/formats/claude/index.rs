@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::approval::Ruling;
 use super::question::Asked;
-pub(super) use super::symbols::{NONE, Symbol, SymbolSet, Symbols};
+pub(super) use super::symbols::{Bits, BySymbol, NONE, Numbers, Symbol, SymbolSet, Symbols};
 use crate::model::{EventKind, Marker, NodeId, Report, Timestamp, Usage};
 use crate::store::Span;
 
@@ -127,8 +127,8 @@ impl Record {
 /// What a record says of the response that it is a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// `message.id`.
-    pub message: Symbol,
+    /// Number of its `message.id`.
+    pub message: u32,
     /// `message.model`, unless it is the stand-in for no model.
     pub model: Symbol,
     /// Index of its counters; `NONE` without.
@@ -254,8 +254,10 @@ pub(super) struct Index {
     pub rulings: Rulings,
     pub scenes: Vec<Scene>,
     pub symbols: Symbols,
-    /// Record of each symbol that is an id; `NONE` for other symbols.
-    node_of: Vec<u32>,
+    /// Record of each symbol that is the id of one.
+    node_of: BySymbol,
+    /// `message.id` of answers.
+    pub messages: Numbers,
     /// `logicalParentUuid`; for loose records the id they refer to, for duplicates their own.
     logical: Table<Symbol>,
     /// Ids of the agents that side records name.
@@ -294,7 +296,7 @@ impl Index {
             records: Vec::with_capacity(other.records.len()),
             pieces: Vec::with_capacity(other.pieces.len()),
             symbols: Symbols::with_room_of(&other.symbols),
-            node_of: Vec::with_capacity(other.node_of.len()),
+            node_of: BySymbol::with_room_of(&other.node_of),
             ..Self::default()
         }
     }
@@ -307,12 +309,7 @@ impl Index {
     /// Adds a record with the pieces that were added since the last one.
     pub fn push_record(&mut self, mut record: Record, first_piece: usize) {
         let number = self.next();
-        if record.node != NONE {
-            self.node_of.resize(self.node_of.len().max(record.node as usize + 1), NONE);
-            if let Some(place) = self.node_of.get_mut(record.node as usize) {
-                *place = number;
-            }
-        }
+        self.node_of.set(record.node, number);
         record.first_piece = u32::try_from(first_piece).unwrap_or(NONE);
         self.records.push(record);
     }
@@ -355,7 +352,8 @@ impl Index {
         self.pieces.shrink_to_fit();
         self.answers.shrink_to_fit();
         self.counters.shrink_to_fit();
-        self.symbols.shrink_to_fit();
+        self.symbols.settle();
+        self.messages.settle();
         self.node_of.shrink_to_fit();
     }
 
@@ -434,7 +432,7 @@ impl Index {
 
     /// The record with this id.
     pub fn find(&self, node: Symbol) -> Option<u32> {
-        self.node_of.get(node as usize).copied().filter(|record| *record != NONE)
+        self.node_of.get(node)
     }
 
     pub fn name(&self, symbol: Symbol) -> Option<std::borrow::Cow<'_, str>> {

@@ -10,7 +10,7 @@ use std::thread;
 
 use crossbeam_channel::{Sender, bounded};
 
-use super::index::{Answer, Extra, Flags, Index, More, NONE, Piece, Record, Role, Scene, Symbol, What};
+use super::index::{Answer, BySymbol, Extra, Flags, Index, More, NONE, Piece, Record, Role, Scene, Symbol, What};
 use super::read::{Reader, nameless, permission_mode_note, push_twin, same_again};
 use crate::model::{EventKind, Locator, Problem, ProblemKind};
 use crate::store::{LineReader, ReadError, SourceFile, Watch};
@@ -148,7 +148,8 @@ impl<'f> Join<'f> {
                 *line += self.lines;
             }
         }
-        let mut symbols = Symbols { names: vec![NONE; other.symbols.len()], other: &other };
+        let messages = vec![NONE; other.messages.len()];
+        let mut symbols = Symbols { names: BySymbol::default(), messages, other: &other };
         let mut again = Vec::new();
         let before = self.index.records.len();
         for (number, record) in other.records.iter().enumerate() {
@@ -232,7 +233,7 @@ impl<'f> Join<'f> {
         self.index.set_logical(self.index.next(), logical);
         let answer = symbols.other.answer(local);
         let answer = Answer {
-            message: symbols.join(&mut self.index, answer.message),
+            message: symbols.join_message(&mut self.index, answer.message),
             model: symbols.join(&mut self.index, answer.model),
             usage: symbols.other.counters.get(answer.usage).map_or(NONE, |usage| self.index.counters.push(&usage)),
         };
@@ -309,16 +310,28 @@ impl<'f> Join<'f> {
 
 /// From a part's symbols to those of the whole.
 struct Symbols<'a> {
-    /// By symbol of the part; `NONE` where it was not wanted yet.
-    names: Vec<Symbol>,
+    names: BySymbol,
+    /// By the part's numbers; `NONE` where one was not wanted yet.
+    messages: Vec<u32>,
     other: &'a Index,
 }
 
 impl Symbols<'_> {
     fn join(&mut self, index: &mut Index, symbol: Symbol) -> Symbol {
-        let Some(known) = self.names.get_mut(symbol as usize) else { return NONE };
+        if symbol == NONE {
+            return NONE;
+        }
+        self.names.get(symbol).unwrap_or_else(|| {
+            let joined = index.symbols.intern_held(self.other.symbols.held(symbol));
+            self.names.set(symbol, joined);
+            joined
+        })
+    }
+
+    fn join_message(&mut self, index: &mut Index, message: u32) -> u32 {
+        let Some(known) = self.messages.get_mut(message as usize) else { return NONE };
         if *known == NONE {
-            *known = index.symbols.intern_packed(self.other.symbols.packed(symbol));
+            *known = self.other.messages.hash(message).map_or(NONE, |hash| index.messages.number_of(hash));
         }
         *known
     }

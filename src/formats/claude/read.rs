@@ -244,7 +244,7 @@ impl<'f> Reader<'f> {
             let name = nameless(&self.index, record);
             record.node = self.index.symbols.intern(&name);
         }
-        let symbols = &mut self.index.symbols;
+        let (symbols, messages) = (&mut self.index.symbols, &mut self.index.messages);
         let logical = envelope.logical_parent_uuid.as_str().filter(|uuid| !uuid.is_empty());
         let logical = logical.map_or(NONE, |uuid| symbols.intern(uuid));
         record.parent = match &envelope.parent_uuid {
@@ -266,10 +266,11 @@ impl<'f> Reader<'f> {
         let mut intern = |text: Option<&Text>| {
             text.and_then(Text::as_str).filter(|text| !text.is_empty()).map_or(NONE, |text| symbols.intern(text))
         };
+        let message_id = message.and_then(|message| message.id.as_str()).filter(|id| !id.is_empty());
         let model = message.map(|message| &message.model);
         let is_synthetic = model.is_some_and(|model| model.is("<synthetic>"));
         let mut answer = Answer {
-            message: intern(message.map(|message| &message.id)),
+            message: message_id.map_or(NONE, |id| messages.number(id)),
             model: if is_synthetic { NONE } else { intern(model) },
             usage: NONE,
         };

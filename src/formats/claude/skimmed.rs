@@ -151,7 +151,7 @@ fn block<'a>(skim: &mut Skim<'a>) -> Option<Block<'a>> {
             "name" => 4 block.name, text;
             "input" => 5 block.input, raw;
             "tool_use_id" => 6 block.tool_use_id, text;
-            "content" => 7 block.content, raw;
+            "content" => 7 (block.content, block.texts), parts;
             "is_error" => 8 block.is_error, flag;
             "from" => 9 block.from, object;
             "to" => 10 block.to, object;
@@ -186,6 +186,30 @@ fn flag(skim: &mut Skim<'_>) -> Option<Flag> {
 fn raw<'a>(skim: &mut Skim<'a>) -> Option<Option<Raw<'a>>> {
     let raw = skim.value()?;
     Some((raw.get() != "null").then_some(raw))
+}
+
+/// A block's content, and the texts in it where it is a list of parts.
+fn parts<'a>(skim: &mut Skim<'a>) -> Option<(Option<Raw<'a>>, Option<Vec<Raw<'a>>>)> {
+    if skim.peek()? != b'[' {
+        return Some((raw(skim)?, None));
+    }
+    let start = skim.position();
+    let mut texts = Vec::new();
+    skim.items(|skim| {
+        if skim.peek()? != b'{' {
+            skim.value()?;
+            return Some(());
+        }
+        let mut seen = Seen::default();
+        let mut text = None;
+        skim.fields(|skim, key| {
+            take!(seen, key, skim, { "text" => 0 text, raw; });
+            Some(())
+        })?;
+        texts.extend(text);
+        Some(())
+    })?;
+    Some((skim.raw_since(start), Some(texts)))
 }
 
 /// What of a `toolUseResult` is needed while indexing.
@@ -282,11 +306,18 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
+    use super::super::pieces::texts_in;
     use super::*;
 
     /// Both ways, where the quick one is taken.
     fn agree(text: &str) -> bool {
-        let Some(quick) = envelope(text) else { return false };
+        let Some(mut quick) = envelope(text) else { return false };
+        if let Some(Message { content: Content::Blocks(blocks), .. }) = &mut quick.message.0 {
+            for block in blocks {
+                let read_again = block.content.filter(|raw| raw.get().starts_with('[')).map(texts_in);
+                assert_eq!(block.texts.take(), read_again, "{text}");
+            }
+        }
         let mut strict: Envelope = serde_json::from_str(text).expect("the strict parser takes it too");
         // Where the quick way sees it on the way.
         if quick.looked_into.is_some() {
@@ -362,6 +393,7 @@ mod tests {
             "attachment",
             "from",
             "is_error",
+            "tool_use_id",
             "timestamp",
             "other",
             "totalCostUSD",

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::chain::{Walk, is_api_error, reached_model};
 use super::events::Timeline;
-use super::index::{Flags, Index, NONE, Role, Symbol, SymbolSet, What};
+use super::index::{Bits, Flags, Index, NONE, Role, Symbol, SymbolSet, What};
 use super::question;
 use super::usage::Responses;
 use crate::model::{EventKind, NodeId, Outcome, Place, Step, StepKind, Timestamp, Usage};
@@ -95,7 +95,7 @@ pub(super) struct Targets {
 pub(super) fn targets(index: &Index, walk: &Walk, marks: &[Mark]) -> Vec<Targets> {
     let message_of = |record: u32| index.record(record).map_or(NONE, |record| index.answer(record).message);
     let asking = marks.iter().filter(|mark| mark.answer.is_some()).map(|mark| (message_of(mark.record), NONE));
-    let mut responses: HashMap<Symbol, u32> = asking.filter(|(message, _)| *message != NONE).collect();
+    let mut responses: HashMap<u32, u32> = asking.filter(|(message, _)| *message != NONE).collect();
     if !responses.is_empty() {
         for (at, record) in (0..).zip(&walk.chain) {
             if let Some(first) = responses.get_mut(&message_of(*record)).filter(|first| **first == NONE) {
@@ -136,7 +136,7 @@ pub(super) fn steps(
     bar: Bar,
 ) -> Vec<Step> {
     let all = targets(index, walk, marks);
-    let mut counted = SymbolSet::of(&index.symbols);
+    let mut counted = Bits::below(index.messages.len());
     let mut steps = Vec::with_capacity(marks.len());
     let end = u32::try_from(walk.chain.len()).unwrap_or(NONE);
     // What was answered before the first step is no step's.
@@ -245,7 +245,7 @@ impl Turn {
 
 /// Goes over the records of a turn, which are those at the chain positions in `range`. Responses in `counted` are paid
 /// for already.
-fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, counted: &mut SymbolSet) -> Turn {
+fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, counted: &mut Bits) -> Turn {
     let mut turn = Turn { model: NONE, usage: Usage::default(), ended_at: None, tail: Tail::Nothing };
     let mut over = None;
     // The last request failed, as far as the records tell.
