@@ -267,6 +267,10 @@ pub(super) struct Index {
     /// The session that the last record outside the chain names.
     pub loose_session: Option<Symbol>,
     pub report: Report,
+    /// The permission mode that the last record which sets one sets.
+    pub permission_mode: Option<String>,
+    /// Line feeds in the file.
+    pub lines: u64,
     /// The records are elements of a JSON array, not lines.
     pub is_array: bool,
 }
@@ -314,6 +318,16 @@ impl Index {
         self.records.push(record);
     }
 
+    /// Takes out the last record where it is a line that was not whole yet, and gives the offset of that line.
+    pub fn take_torn(&mut self) -> Option<u64> {
+        let record = *self.records.last().filter(|record| !record.flags.has(Flags::SHARES_LINE))?;
+        self.report.take_torn(record.span.offset)?;
+        self.records.pop();
+        self.pieces.truncate(record.first_piece as usize);
+        self.extras.retain(|piece, _| *piece < record.first_piece);
+        Some(record.span.offset)
+    }
+
     pub fn push_piece(&mut self, piece: Piece, extra: Extra) {
         if !extra.label.is_empty() || !matches!(extra.more, More::Nothing) {
             self.extras.insert(u32::try_from(self.pieces.len()).unwrap_or(NONE), extra);
@@ -338,6 +352,15 @@ impl Index {
             self.answers.push(answer);
         }
         record.answer = last_index(self.answers.len());
+    }
+
+    /// The ids of the last main and the last side record of the chain.
+    pub fn last_of_chain(&self) -> (Symbol, Symbol) {
+        let last = |side: bool| {
+            let is_it = |record: &&Record| record.role.can_lead() && record.flags.has(Flags::SIDE) == side;
+            self.records.iter().rev().find(is_it).map_or(NONE, |record| record.node)
+        };
+        (last(false), last(true))
     }
 
     pub fn set_logical(&mut self, record: u32, symbol: Symbol) {

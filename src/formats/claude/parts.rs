@@ -133,6 +133,8 @@ impl<'f> Join<'f> {
     }
 
     fn finish(mut self) -> Index {
+        self.index.permission_mode = self.permission_mode;
+        self.index.lines = self.lines;
         self.index.titles.summaries.shrink_to_fit();
         self.index
     }

@@ -3,7 +3,7 @@
 use crate::formats::lenient::Text;
 use crate::formats::{json, labels};
 use crate::model::{EventKind, Locator, Problem, ProblemKind, Timestamp};
-use crate::store::{Found, Framing, ReadError, SourceFile, Span, Watch, scan};
+use crate::store::{Found, Framing, LineReader, ReadError, SourceFile, Span, Watch, scan};
 
 use super::index::{Answer, Flags, Index, NONE, Record, Role, Scene, Symbol};
 use super::parts;
@@ -64,11 +64,15 @@ pub(super) fn read(
         return parts::read(file, parts::PART_BYTES, watch, pause);
     }
     let mut reader = Reader::new(file, matches!(framing, Framing::Array { .. }));
-    scan(file, framing, watch, &mut |found| {
+    let mut visit = |found: Found<'_>| {
         reader.take(found);
         pause(found.span.offset + u64::from(found.span.len), &reader.index);
-    })?;
-    Ok(reader.finish())
+    };
+    let lines = match framing {
+        Framing::Lines => LineReader::default().scan(file, 0..file.len(), watch, &mut visit)?,
+        Framing::Array { .. } => scan(file, framing, watch, &mut visit).map(|()| 0)?,
+    };
+    Ok(reader.finish(lines))
 }
 
 /// Reads records one after the other.
@@ -92,9 +96,11 @@ impl<'f> Reader<'f> {
         Self::into(file, index)
     }
 
-    /// Reads into an empty index.
-    pub(super) fn into(file: &'f SourceFile, index: Index) -> Self {
-        Self { file, index, last_main: NONE, last_side: NONE, permission_mode: None, first_mode: None, titled: false }
+    /// Reads on into an index.
+    pub(super) fn into(file: &'f SourceFile, mut index: Index) -> Self {
+        let (last_main, last_side) = index.last_of_chain();
+        let permission_mode = index.permission_mode.take();
+        Self { file, index, last_main, last_side, permission_mode, first_mode: None, titled: false }
     }
 
     /// What was read, as a part of a file: the index, the first record that sets the permission mode, the last mode, and
@@ -103,7 +109,10 @@ impl<'f> Reader<'f> {
         (self.index, self.first_mode, self.permission_mode, self.titled)
     }
 
-    fn finish(mut self) -> Index {
+    /// The index of a file with so many line feeds.
+    pub(super) fn finish(mut self, lines: u64) -> Index {
+        self.index.permission_mode = self.permission_mode;
+        self.index.lines = lines;
         self.index.titles.summaries.shrink_to_fit();
         self.index
     }
