@@ -308,16 +308,14 @@ fn packed(name: &str) -> Option<[u8; 16]> {
 
 /// 0 to 15 for a small hexadecimal digit, more for anything else.
 fn nibble(digit: u8) -> u8 {
-    const NIBBLES: [u8; 256] = {
-        let mut nibbles = [0xF0; 256];
-        let mut value = 0;
-        while value < 16 {
-            nibbles[b"0123456789abcdef"[value] as usize] = value as u8;
-            value += 1;
-        }
-        nibbles
-    };
-    NIBBLES.get(usize::from(digit)).copied().unwrap_or(0xF0)
+    let (figure, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
+    if figure < 10 {
+        figure
+    } else if letter < 6 {
+        letter + 10
+    } else {
+        0xF0
+    }
 }
 
 fn unpacked(uuid: &[u8]) -> String {
