@@ -157,7 +157,6 @@ fn cases(character: char) -> Vec<char> {
 #[cfg(test)]
 mod tests {
     use super::super::{Pattern, Query};
-    use super::*;
 
     fn passes(query: &Query, record: &str) -> bool {
         let mut passed = false;

@@ -6,6 +6,7 @@ use super::super::widgets::long_text::LongTextBox;
 use super::super::widgets::take_text_click;
 use super::draw::{Draw, disclosure, unread, wrapped};
 use super::texts::Wanted;
+use crate::formats::search::{At, Part as Searched};
 use crate::model::{Event, Fact, QuestionState, Step, StepKind, duration_words};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
@@ -45,7 +46,11 @@ impl Draw<'_, '_> {
             Wanted::Ready(text) => {
                 let name = format!("step {}", step.number);
                 let open = self.document.is_expanded(fold);
-                let asked = LongTextBox::new(&text.text, &name).folded(PROMPT_LINES, open).prose().show(ui);
+                let marks = self.marks(key);
+                let nth = self.looked_at(At::Step(step.number), &[Searched::Prompt]);
+                let marked = self.marked(marks.as_ref().map(|marks| &marks.text), nth);
+                let shown = LongTextBox::new(&text.text, &name).folded(PROMPT_LINES, open).prose();
+                let asked = shown.marked(marked).show(ui);
                 if text.text.is_empty() {
                     wrapped(ui, &[("An empty prompt", false, self.theme.weak)]);
                 }

@@ -7,6 +7,7 @@ use super::chart::Chart;
 use super::frame::Frame;
 use super::lanes::{Lane, Marks};
 use super::layout::{Bar, COLUMN_PX, Mark, short_count};
+use super::matches::{Matches, TICK_PX};
 use super::words;
 use crate::model::{Session, Step, StepKind};
 use crate::ui::theme::{self, Theme, size, space};
@@ -42,6 +43,7 @@ pub struct Brush<'a> {
     pub session: &'a Session,
     pub chart: &'a Chart,
     pub sight: Sight,
+    pub matches: &'a Matches,
 }
 
 impl Brush<'_> {
@@ -60,6 +62,7 @@ impl Brush<'_> {
             row.marks.iter().for_each(|mark| inner.mark(index, row.lane, mark));
         }
         inner.unplayed();
+        inner.matches();
         inner.playhead();
         self.labels();
         if self.sight.has_focus {
@@ -239,6 +242,29 @@ impl Brush<'_> {
             let x = Rangef::new(self.frame.x(from), self.frame.x(to));
             let rect = Rect::from_x_y_ranges(x, self.frame.lanes.y_range());
             self.painter.rect_filled(rect, CornerRadius::ZERO, self.theme.panel.gamma_multiply(0.65));
+        }
+    }
+
+    /// Ticks where there are matches: at the foot of the line of the whole session, and at the head of the lanes.
+    fn matches(&self) {
+        let (whole, lanes) = (self.frame.density, self.frame.lanes);
+        let rows = [
+            (&self.matches.in_whole, self.matches.current.map(|(_, x)| x), Rangef::new(whole.top(), whole.top() + 4.0)),
+            (&self.matches.in_view, self.matches.current.map(|(x, _)| x), Rangef::new(lanes.top(), lanes.top() + 4.0)),
+        ];
+        for (columns, current, y) in rows {
+            let mut mesh = Mesh::default();
+            for column in columns {
+                let left = self.frame.x(*column);
+                mesh.add_colored_rect(Rect::from_x_y_ranges(left..=left + TICK_PX as f32, y), self.theme.fallback);
+            }
+            self.painter.add(Shape::mesh(mesh));
+            // The one that is looked at is longer and broader, not only of another colour.
+            if let Some(x) = current {
+                let x = self.frame.x(x);
+                let tick = Rect::from_x_y_ranges(x - 2.0..=x + 2.0, y.min..=y.max + 3.0);
+                self.painter.rect_filled(tick, CornerRadius::same(1), self.theme.text);
+            }
         }
     }
 
