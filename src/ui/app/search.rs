@@ -46,7 +46,7 @@ pub fn show(ui: &mut Ui, theme: &Theme, document: &Document, state: &mut SearchB
             let mut query = field(ui, search, state, room.clamp(FIELD_LEAST_PX, FIELD_PX), requests);
             ui.add_space(space::XS);
             switch(ui, theme, "Aa", "Match case", &mut query.match_case);
-            switch(ui, theme, "\"W\"", "Whole word", &mut query.whole_word);
+            switch(ui, theme, "ab", "Whole word", &mut query.whole_word);
             switch(ui, theme, ".*", "Regular expression", &mut query.is_regex);
             if query != search.query {
                 requests.push(Request::Search(query));
@@ -61,17 +61,24 @@ pub fn show(ui: &mut Ui, theme: &Theme, document: &Document, state: &mut SearchB
             }
             ui.add_space(space::XS);
             let colour = if any || search.query.text.is_empty() { theme.text } else { theme.weak };
+            let counts = counts(search);
             let label = ui.label(RichText::new(&said).color(colour));
+            label.widget_info(|| {
+                let of = if counts.is_empty() { String::new() } else { format!(": {counts}") };
+                WidgetInfo::labeled(Role::Label, true, format!("{said}{of}"))
+            });
             if search.found().len() >= MOST_HITS {
-                let figure = words::figure(MOST_HITS as u64);
-                label.on_hover_text(format!("All are counted; the first {figure} texts with matches can be gone to"));
+                let most = words::figure(MOST_HITS as u64);
+                label.on_hover_text(format!("{counts}\nThe first {most} texts with matches can be gone to"));
+            } else if !counts.is_empty() {
+                label.on_hover_text(&counts);
             }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 if icons::button(ui, Icon::Close, "Close search", true).on_hover_text("Esc").clicked() {
                     requests.push(Request::Run(Command::CloseSearch));
                 }
                 ui.add_space(space::S);
-                detail(ui, theme, search);
+                detail(ui, theme, search, &counts);
             });
         });
     });
@@ -115,6 +122,8 @@ fn field(ui: &mut Ui, search: &Search, state: &mut SearchBar, width: f32, reques
 
 fn switch(ui: &mut Ui, theme: &Theme, sign: &str, name: &str, on: &mut bool) {
     let text = RichText::new(sign).font(theme::small()).color(if *on { theme.text } else { theme.weak });
+    // Words with a line under them are whole.
+    let text = if name == "Whole word" { text.underline() } else { text };
     let (fill, edge) = if *on { (theme.accent_bg, theme.accent) } else { (theme.raised, theme.line) };
     let button = Button::new(text).fill(fill).stroke(Stroke::new(1.0, edge)).min_size(egui::vec2(30.0, 22.0));
     let response = ui.add(button);
@@ -140,20 +149,25 @@ fn position(search: &Search) -> String {
     }
 }
 
-/// How many matches there are of what, as far as there is room; or why there is no search.
-fn detail(ui: &mut Ui, theme: &Theme, search: &Search) {
-    if let Some(sentence) = &search.complaint {
-        let text = RichText::new(sentence).font(theme::small()).color(theme.failure);
-        ui.add(egui::Label::new(text).truncate());
-        return;
-    }
+/// How many matches there are of what: `2 prompts · 46 outputs`.
+fn counts(search: &Search) -> String {
     let counts: Vec<String> =
         search.by_part().map(|(part, count)| format!("{} {}", words::figure(count as u64), part.words())).collect();
-    if counts.is_empty() {
-        return;
+    counts.join("  ·  ")
+}
+
+/// The same where there is room for it, which is said by the count of all anyway; or why there is no search.
+fn detail(ui: &mut Ui, theme: &Theme, search: &Search, counts: &str) {
+    let (text, colour) = match &search.complaint {
+        Some(sentence) => (sentence.as_str(), theme.failure),
+        None => (counts, theme.weak),
+    };
+    let galley = ui.fonts_mut(|fonts| fonts.layout_no_wrap(text.to_owned(), theme::small(), colour));
+    if galley.size().x <= ui.available_width() {
+        ui.label(galley);
+    } else if search.complaint.is_some() {
+        ui.add(egui::Label::new(RichText::new(text).font(theme::small()).color(colour)).truncate());
     }
-    let text = RichText::new(counts.join("  ·  ")).font(theme::small()).color(theme.weak);
-    ui.add(egui::Label::new(text).truncate());
 }
 
 fn width(ui: &Ui, text: &str) -> f32 {

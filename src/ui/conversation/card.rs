@@ -27,7 +27,8 @@ impl Draw<'_, '_> {
         let asked = self.table.question(index);
         self.framed(ui, 0.0, colour, fill, |draw, ui| {
             let questions = draw.session.events.get(asked).unwrap_or_default();
-            if step.kind == StepKind::QuestionAnswer && questions.iter().any(|event| event.marker.is_some()) {
+            let asks = step.kind == StepKind::QuestionAnswer && questions.iter().any(|event| event.marker.is_some());
+            if asks && !draw.has_match(step) {
                 draw.questions(ui, step, questions);
             } else {
                 draw.prompt(ui, step);
@@ -37,6 +38,16 @@ impl Draw<'_, '_> {
             self.ask(Request::SelectStep(step.number));
         }
         ui.add_space(2.0);
+    }
+
+    /// Whether the search matches something in a step's text. A question is then shown as a text, in which all of it can
+    /// be marked: its card leaves some of it out.
+    fn has_match(&mut self, step: &Step) -> bool {
+        if !self.document.search.is_active() {
+            return false;
+        }
+        let key = TextKey::Prompt(step.number);
+        matches!(self.text(key), Wanted::Ready(_)) && self.marks(key).is_some_and(|marks| !marks.text.is_empty())
     }
 
     fn prompt(&mut self, ui: &mut Ui, step: &Step) {

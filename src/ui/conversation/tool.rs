@@ -74,9 +74,7 @@ impl Draw<'_, '_> {
         let gap = if subject.is_empty() { "" } else { " " };
         let mut job = line_job(ui, &[(&verb, false, colour), (gap, false, colour)]);
         let marks = text.and_then(|_| self.marks(TextKey::Event(index)));
-        // Where a box shows the input, the match that is looked at is in the box.
-        let nth = self.looked_at(At::Event(index), &[Searched::Input]);
-        let nth = nth.filter(|_| marks.as_ref().is_some_and(|marks| marks.input.is_empty()));
+        let (nth, _) = self.input_match(index, event, marks.as_deref());
         let marked = self.marked(marks.as_ref().map(|marks| &marks.subject), nth);
         let format = super::draw::format_of(true, colour);
         let match_at = marked.append(ui, &mut job, &subject, 0, &format);
@@ -164,9 +162,7 @@ impl Draw<'_, '_> {
         let fold = Part::Input.of(event.place);
         let open = self.document.is_expanded(fold);
         let name = format!("input of {what}");
-        // What changed in a file is its text, and is shown as a diff.
-        let searched = if event.kind == EventKind::FileChange { Searched::Output } else { Searched::Input };
-        let nth = self.looked_at(At::Event(index), &[searched]);
+        let (_, nth) = self.input_match(index, event, marks);
         let marked = self.marked(marks.map(|marks| &marks.input), nth);
         let asked = match text.tool.as_ref().map(|tool| &tool.form) {
             Some(Form::Diff(diff)) if !diff.text.is_empty() => {
@@ -197,6 +193,24 @@ impl Draw<'_, '_> {
         for attachment in &text.attachments {
             ui.add_space(2.0);
             wrapped(ui, &[(attachment, false, self.theme.weak)]);
+        }
+    }
+
+    /// Which match of an input is looked at: of its headline, or of the box below it. The headline is a part of what the
+    /// box shows, or stands for what it leaves out.
+    fn input_match(&self, index: usize, event: &Event, marks: Option<&Marks>) -> (Option<usize>, Option<usize>) {
+        // What changed in a file is its text, and is shown as a diff.
+        let searched = if event.kind == EventKind::FileChange { Searched::Output } else { Searched::Input };
+        let nth = self.looked_at(At::Event(index), &[searched]);
+        let (Some(nth), Some(marks)) = (nth, marks) else { return (None, None) };
+        let matches = self.document.search.current().map_or(0, |(found, _)| found.count);
+        let (headline, boxed) = (marks.subject.len(), marks.input.len());
+        if boxed >= matches || headline == 0 {
+            (None, Some(nth))
+        } else if nth < headline || boxed == 0 {
+            (Some(nth), None)
+        } else {
+            (None, Some(nth - headline))
         }
     }
 

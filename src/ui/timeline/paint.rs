@@ -62,8 +62,10 @@ impl Brush<'_> {
             row.marks.iter().for_each(|mark| inner.mark(index, row.lane, mark));
         }
         inner.unplayed();
-        inner.matches();
         inner.playhead();
+        let current = self.matches.current;
+        inner.matches(&self.matches.in_view, current.map(|(x, _)| x), self.frame.lanes.top());
+        self.matches(&self.matches.in_whole, current.map(|(_, x)| x), self.frame.density.top());
         self.labels();
         if self.sight.has_focus {
             let stroke = Stroke::new(1.0, self.theme.accent);
@@ -245,26 +247,20 @@ impl Brush<'_> {
         }
     }
 
-    /// Ticks where there are matches: at the foot of the line of the whole session, and at the head of the lanes.
-    fn matches(&self) {
-        let (whole, lanes) = (self.frame.density, self.frame.lanes);
-        let rows = [
-            (&self.matches.in_whole, self.matches.current.map(|(_, x)| x), Rangef::new(whole.top(), whole.top() + 4.0)),
-            (&self.matches.in_view, self.matches.current.map(|(x, _)| x), Rangef::new(lanes.top(), lanes.top() + 4.0)),
-        ];
-        for (columns, current, y) in rows {
-            let mut mesh = Mesh::default();
-            for column in columns {
-                let left = self.frame.x(*column);
-                mesh.add_colored_rect(Rect::from_x_y_ranges(left..=left + TICK_PX as f32, y), self.theme.fallback);
-            }
-            self.painter.add(Shape::mesh(mesh));
-            // The one that is looked at is longer and broader, not only of another colour.
-            if let Some(x) = current {
-                let x = self.frame.x(x);
-                let tick = Rect::from_x_y_ranges(x - 2.0..=x + 2.0, y.min..=y.max + 3.0);
-                self.painter.rect_filled(tick, CornerRadius::same(1), self.theme.text);
-            }
+    /// Ticks where there are matches, from `top` down.
+    fn matches(&self, columns: &[f64], current: Option<f64>, top: f32) {
+        let mut mesh = Mesh::default();
+        for column in columns {
+            let left = self.frame.x(*column);
+            let tick = Rect::from_x_y_ranges(left..=left + TICK_PX as f32, top..=top + 5.0);
+            mesh.add_colored_rect(tick, self.theme.fallback);
+        }
+        self.painter.add(Shape::mesh(mesh));
+        // The one that is looked at is longer and broader, not only of another colour.
+        if let Some(x) = current {
+            let x = self.frame.x(x);
+            let tick = Rect::from_x_y_ranges(x - 1.5..=x + 1.5, top..=top + 8.0);
+            self.painter.rect_filled(tick, CornerRadius::same(1), self.theme.text);
         }
     }
 
