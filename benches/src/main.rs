@@ -6,6 +6,7 @@
 mod database;
 mod frames;
 mod probe;
+mod search;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,6 +25,7 @@ stepline-bench [--mb N] [--seed N] [--runs N]    make a transcript of N MB (100)
 stepline-bench [--runs N] FILE                   measure opening this file
 stepline-bench systems [--mb N] [--runs N]       make a database of N MB (500) with 300 sessions and a journal of 64 MiB,
                                                  and measure listing and opening
+stepline-bench search [--mb N] [--runs N] [FILE] measure searching a transcript of N MB (1000), or this file, beside ripgrep
 stepline-bench generate [--mb N] [--seed N] FILE write such a transcript
 ";
 
@@ -48,6 +50,10 @@ fn run() -> Result<()> {
         "generate" => {
             let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
             println!("{:?}", generate(Path::new(file), arguments.options)?);
+        }
+        "search" => {
+            let file = arguments.values.first().map(PathBuf::from);
+            search::report(file, arguments.options, arguments.runs)?;
         }
         "systems" => systems(arguments.options.bytes, arguments.options.seed, arguments.runs)?,
         "help" => print!("{USAGE}"),
@@ -83,7 +89,7 @@ impl Arguments {
                 Arg::Value(word)
                     if arguments.command.is_empty()
                         && arguments.values.is_empty()
-                        && (word == "measure" || word == "generate" || word == "systems") =>
+                        && ["measure", "generate", "systems", "search"].iter().any(|known| word == *known) =>
                 {
                     arguments.command = word.to_string_lossy().into_owned();
                 }
@@ -91,14 +97,16 @@ impl Arguments {
                 other => return Err(other.unexpected().into()),
             }
         }
-        if arguments.command == "systems" && !sized {
-            arguments.options.bytes = 500_000_000;
+        match &*arguments.command {
+            "systems" if !sized => arguments.options.bytes = 500_000_000,
+            "search" if !sized => arguments.options.bytes = 1_000_000_000,
+            _ => {}
         }
         Ok(arguments)
     }
 }
 
-fn generate(path: &Path, options: Options) -> Result<Summary> {
+pub(crate) fn generate(path: &Path, options: Options) -> Result<Summary> {
     let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let summary = transcript::write(&mut out, options)?;
@@ -224,6 +232,6 @@ fn milliseconds(ms: Option<f64>) -> String {
     ms.map_or("-".to_owned(), |ms| format!("{ms:.1} ms"))
 }
 
-fn megabytes(bytes: u64) -> String {
+pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }

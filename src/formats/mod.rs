@@ -17,6 +17,7 @@ mod quotes;
 mod record;
 mod recover;
 mod replay;
+pub mod search;
 mod skim;
 mod source;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use crate::store::{Cancelled, Database, Identity, ReadError, Rewrite, SourceFile
 use detect::Sample;
 
 use folder::files_below;
+use search::{Hit, Pattern};
 pub use source::{Family, Listed, Part, SessionRef, Source, nothing_in, open_session, sessions_of};
 
 /// All formats that can be opened, most specific first.
@@ -145,6 +147,12 @@ pub trait Recording: Send + Sync {
 
     /// Plays a step back as lines of JSON; none when there is no such step.
     fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError>;
+
+    /// Looks into the prompts and the events' texts and tells each hit as soon as it is found: those of one step or event
+    /// in the order of its texts, all others about in the order of the session. Keeps none of them.
+    fn search(&self, pattern: &Pattern, watch: Watch<'_>, hit: &mut dyn FnMut(Hit)) -> Result<(), ReadError> {
+        search::whole(self, pattern, watch, hit)
+    }
 
     /// What of each step another recording can be compared with, in order.
     fn replay_turns(&self) -> Result<Vec<ReplayTurn>, ReadError>;

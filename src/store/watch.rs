@@ -20,11 +20,14 @@ impl<'a> Watch<'a> {
         Self { cancelled, progress }
     }
 
+    /// An error when the work should stop; for threads that help with it and do not know how far it is.
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.cancelled.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+    }
+
     /// Reports progress; an error when the work should stop.
     pub fn step(&self, done_bytes: u64, total_bytes: u64) -> Result<(), Cancelled> {
-        if self.cancelled.load(Ordering::Relaxed) {
-            return Err(Cancelled);
-        }
+        self.check()?;
         (self.progress)(done_bytes, total_bytes);
         Ok(())
     }

@@ -40,6 +40,9 @@ pub struct Theme {
     pub commit: Color32,
     /// A turn's bar, density.
     pub agent: Color32,
+    /// Ground of a match, and of the one that is looked at, which is underlined too; text on them is `text`.
+    pub mark: Color32,
+    pub mark_current: Color32,
 }
 
 const fn rgb(hex: u32) -> Color32 {
@@ -66,6 +69,8 @@ pub static DARK: Theme = Theme {
     failure: rgb(0xf4_605e),
     commit: rgb(0x4f_c1c1),
     agent: rgb(0x3a_4452),
+    mark: rgb(0x4f_4114),
+    mark_current: rgb(0x7d_5a00),
 };
 
 pub static LIGHT: Theme = Theme {
@@ -88,6 +93,8 @@ pub static LIGHT: Theme = Theme {
     failure: rgb(0xcf_222e),
     commit: rgb(0x0b_7a7a),
     agent: rgb(0xc9_d1da),
+    mark: rgb(0xff_efb0),
+    mark_current: rgb(0xff_cf4a),
 };
 
 /// Sizes of text, in points.
@@ -302,7 +309,9 @@ mod tests {
                 }
                 assert!(contrast(theme.faint, ground) >= 3.0, "faint on {ground:?}, dark {}", theme.dark);
             }
-            assert!(contrast(theme.text, theme.accent_bg) >= 4.5);
+            for ground in [theme.accent_bg, theme.mark, theme.mark_current] {
+                assert!(contrast(theme.text, ground) >= 4.5, "on {ground:?}, dark {}", theme.dark);
+            }
         }
     }
 }

@@ -27,6 +27,10 @@ pub enum Command {
     LastStep,
     NextMarker,
     PreviousMarker,
+    Find,
+    NextMatch,
+    PreviousMatch,
+    CloseSearch,
     PlayPause,
     PlayNextEvent,
     PlayNextStep,
@@ -64,7 +68,9 @@ pub enum Key {
     Tab,
     Space,
     Period,
+    F3,
     F5,
+    Escape,
 }
 
 /// A key with its modifiers; no others may be held.
@@ -80,6 +86,7 @@ pub struct Shortcut {
 pub enum Group {
     Session,
     Steps,
+    Search,
     Replay,
     Timeline,
     Window,
@@ -111,7 +118,7 @@ const fn control_shift(key: Key) -> Shortcut {
 }
 
 impl Command {
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 45] = [
         Self::Open,
         Self::OpenFolder,
         Self::OpenPath,
@@ -130,6 +137,10 @@ impl Command {
         Self::LastStep,
         Self::NextMarker,
         Self::PreviousMarker,
+        Self::Find,
+        Self::NextMatch,
+        Self::PreviousMatch,
+        Self::CloseSearch,
         Self::Replay,
         Self::PlayPause,
         Self::PlayNextEvent,
@@ -158,7 +169,7 @@ impl Command {
     /// Text, tooltip, heading and shortcuts.
     #[expect(clippy::too_many_lines, reason = "one entry a command")]
     pub fn info(self) -> CommandInfo {
-        use Group::{Replay, Session, Steps, Timeline, Window};
+        use Group::{Replay, Search, Session, Steps, Timeline, Window};
         let (text, tooltip, group, shortcuts): (_, _, _, &[Shortcut]) = match self {
             Self::Open => (
                 "Open…",
@@ -230,6 +241,19 @@ impl Command {
             }
             Self::PreviousMarker => {
                 ("Previous marker", "Go to the previous marked event", Steps, const { &[shift(Key::Char('M'))] })
+            }
+            Self::Find => ("Find…", "Search all texts of the session", Search, const { &[control(Key::Char('F'))] }),
+            Self::NextMatch => {
+                ("Next match", "Go to the next match", Search, const { &[plain(Key::F3), control(Key::Char('G'))] })
+            }
+            Self::PreviousMatch => (
+                "Previous match",
+                "Go to the previous match",
+                Search,
+                const { &[shift(Key::F3), control_shift(Key::Char('G'))] },
+            ),
+            Self::CloseSearch => {
+                ("Close search", "Close the search and forget its matches", Search, const { &[plain(Key::Escape)] })
             }
             Self::Replay => (
                 "Replay",
@@ -324,7 +348,18 @@ impl Command {
             NextTab | PreviousTab => (workspace.documents().len() < 2).then(|| "Only one session is open".to_owned()),
             _ if session.is_none() => Some("No session is open".to_owned()),
             TimelineZoomIn | TimelineZoomOut | TimelinePanLeft | TimelinePanRight | TimelineShowAll | TimelineScale
-            | ToggleInspector | Report => None,
+            | ToggleInspector | Report | Find => None,
+            CloseSearch => {
+                document.and_then(|document| (!document.search.is_open).then(|| "No search is open".to_owned()))
+            }
+            NextMatch | PreviousMatch => document.and_then(|document| {
+                let search = &document.search;
+                if search.query.text.is_empty() {
+                    Some("Say first what to search for".to_owned())
+                } else {
+                    (search.is_open && search.found().is_empty()).then(|| "There is no match".to_owned())
+                }
+            }),
             UndoRevert => document.and_then(|document| {
                 document.receipts.is_empty().then(|| "This file has no revert that could be undone".to_owned())
             }),
@@ -362,19 +397,22 @@ impl Shortcut {
             Key::Tab => words.push_str("Tab"),
             Key::Space => words.push_str("Space"),
             Key::Period => words.push('.'),
+            Key::F3 => words.push_str("F3"),
             Key::F5 => words.push_str("F5"),
+            Key::Escape => words.push_str("Esc"),
         }
         words
     }
 }
 
 impl Group {
-    pub const ALL: [Self; 5] = [Self::Session, Self::Steps, Self::Replay, Self::Timeline, Self::Window];
+    pub const ALL: [Self; 6] = [Self::Session, Self::Steps, Self::Search, Self::Replay, Self::Timeline, Self::Window];
 
     pub fn title(self) -> &'static str {
         match self {
             Self::Session => "Session",
             Self::Steps => "Steps",
+            Self::Search => "Search",
             Self::Replay => "Replay",
             Self::Timeline => "Timeline",
             Self::Window => "Window",

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bodies::Bodies;
 use super::player::Player;
+use super::search::Search;
 use super::text::one_line;
 use crate::formats::{Recording, SessionRef, Source};
 use crate::model::{Capability, NodeId, Place, Session, Step};
@@ -75,6 +76,7 @@ pub struct Document {
     pub expanded: HashSet<Fold>,
     pub bodies: Bodies,
     pub player: Option<Player>,
+    pub search: Search,
     /// Reverts of this file that can be undone, newest first, as `(path of the receipt, step number)`.
     pub receipts: Vec<(PathBuf, u32)>,
     /// The file could not be read any more when it was last looked at; what is shown was read before.
@@ -110,6 +112,7 @@ impl Document {
             expanded: HashSet::new(),
             bodies: Bodies::default(),
             player: None,
+            search: Search::default(),
             receipts: Vec::new(),
             gone: false,
             reading: None,
@@ -187,6 +190,7 @@ impl Document {
 
     /// Takes what was read, keeping the reader's place: the selected step is found again by its id.
     pub fn set_recording(&mut self, recording: Arc<dyn Recording>) {
+        self.remember_match();
         let session = recording.session();
         let found = self
             .selected_id
@@ -211,6 +215,7 @@ impl Document {
         self.player = self.player.take().filter(|_| replays);
         self.generation += 1;
         self.bodies.clear();
+        self.search.forget_marks();
         self.recording = Some(recording);
         (self.selected, self.selected_id) = found.map_or((None, None), |(number, id)| (Some(number), Some(id)));
     }

@@ -15,8 +15,10 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use super::bodies::TextKey;
 use super::document::DocumentId;
 use super::found::FoundSession;
+use super::search::Marks;
 use super::text::EventText;
 use crate::actions::{ForkReceipt, RevertDone, RevertPlan};
+use crate::formats::search::{Hit, Pattern};
 use crate::formats::{Recording, SessionRef, Source};
 use crate::model::Event;
 use crate::store::Receipt;
@@ -49,6 +51,26 @@ pub enum Message {
         generation: u64,
         key: TextKey,
         result: Result<Arc<EventText>, String>,
+    },
+    /// A search begins, or why it does not, in a sentence.
+    Searching {
+        document: DocumentId,
+        number: u64,
+        pattern: Result<Arc<Pattern>, String>,
+    },
+    /// What it has found since the last such message; `ended` once it is over.
+    Hits {
+        document: DocumentId,
+        number: u64,
+        hits: Vec<Hit>,
+        ended: Option<Result<(), String>>,
+    },
+    /// Where the matches are in a text that is drawn.
+    Marked {
+        document: DocumentId,
+        number: u64,
+        key: TextKey,
+        marks: Marks,
     },
     ActionProgress {
         document: DocumentId,
@@ -138,11 +160,27 @@ pub struct TextJob {
     pub recording: Arc<dyn Recording>,
 }
 
+/// A text in which the matches of a search are to be found.
+pub struct MarkJob {
+    pub document: DocumentId,
+    /// The search's.
+    pub number: u64,
+    pub key: TextKey,
+    pub text: Arc<EventText>,
+    pub pattern: Arc<Pattern>,
+}
+
+/// What the thread of the texts is asked for.
+enum Asked {
+    Read(TextJob),
+    Mark(MarkJob),
+}
+
 /// The window's end: gives jobs, takes messages.
 pub struct Jobs {
     outbox: Outbox,
     messages: Receiver<Message>,
-    texts: Sender<TextJob>,
+    texts: Sender<Asked>,
 }
 
 impl Jobs {
@@ -173,7 +211,12 @@ impl Jobs {
 
     /// Asks for a text; false when too many are waiting already.
     pub fn read_text(&self, job: TextJob) -> bool {
-        self.texts.try_send(job).is_ok()
+        self.texts.try_send(Asked::Read(job)).is_ok()
+    }
+
+    /// Asks where a text's matches are; false when too many are waiting already.
+    pub fn mark_text(&self, job: MarkJob) -> bool {
+        self.texts.try_send(Asked::Mark(job)).is_ok()
     }
 }
 
@@ -188,8 +231,16 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) {
     }
 }
 
-fn read_texts(waiting: &Receiver<TextJob>, outbox: &Outbox) {
-    while let Ok(job) = waiting.recv() {
+fn read_texts(waiting: &Receiver<Asked>, outbox: &Outbox) {
+    while let Ok(asked) = waiting.recv() {
+        let job = match asked {
+            Asked::Read(job) => job,
+            Asked::Mark(MarkJob { document, number, key, text, pattern }) => {
+                let marks = catch_unwind(AssertUnwindSafe(|| Marks::of(&text, &pattern))).unwrap_or_default();
+                outbox.send(Message::Marked { document, number, key, marks });
+                continue;
+            }
+        };
         let result = match catch_unwind(AssertUnwindSafe(|| read_text(&job))) {
             Ok(result) => result.map(Arc::new).map_err(|error| error.to_string()),
             Err(_) => Err("Stepline failed on this text; the record is in the inspector".to_owned()),

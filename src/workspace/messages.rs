@@ -10,6 +10,7 @@ use super::document::{Document, DocumentId, State};
 use super::jobs::{Failure, Message};
 use super::notices::Level;
 use super::player::Played;
+use super::requests::SEARCH;
 use super::{Dialog, Workspace};
 use crate::actions::{ForkReceipt, RevertDone};
 use crate::formats::{self, Recording, SessionRef, Source};
@@ -45,7 +46,9 @@ impl Workspace {
                 if let Some(document) = self.document_mut(document)
                     && !document.is_whole()
                 {
+                    let id = document.id;
                     document.set_recording(recording);
+                    self.search_again(id);
                 }
             }
             Message::Opened { document, reference, result, receipts } => {
@@ -60,6 +63,21 @@ impl Workspace {
                         Err(sentence) => Slot::Failed(sentence.into()),
                     };
                     document.bodies.put(key, slot);
+                }
+            }
+            Message::Searching { document, number, pattern } => {
+                if let Some(document) = self.document_mut(document) {
+                    document.search.take_pattern(number, pattern);
+                }
+            }
+            Message::Hits { document, number, hits, ended } => {
+                let moved =
+                    self.document_mut(document).is_some_and(|document| document.take_hits(number, &hits, ended));
+                self.reveal += u64::from(moved);
+            }
+            Message::Marked { document, number, key, marks } => {
+                if let Some(document) = self.document_mut(document) {
+                    document.search.take_marks(number, key, marks);
                 }
             }
             Message::ActionProgress { document, done_bytes, total_bytes } => {
@@ -141,6 +159,7 @@ impl Workspace {
                 document.state = State::Whole;
                 document.gone = false;
                 self.followed.follow(id, watched);
+                self.search_again(id);
                 if !was_open {
                     self.settings.remember(&path);
                     self.save_settings();
@@ -175,6 +194,10 @@ impl Workspace {
                     document.state = State::Failed(sentence.clone());
                 }
                 document.action = None;
+                if name == SEARCH {
+                    document.search.stop();
+                    document.search.complaint = Some(sentence.clone());
+                }
             }
         }
         self.found.get_or_insert_default();

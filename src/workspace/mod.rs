@@ -12,6 +12,7 @@ pub mod jobs;
 pub mod notices;
 pub mod picker;
 pub mod player;
+pub mod search;
 pub mod settings;
 pub mod text;
 pub mod words;

@@ -7,16 +7,20 @@ use std::sync::atomic::AtomicBool;
 use super::bodies::{Slot, TextKey};
 use super::command::Command;
 use super::document::{Action, Document, DocumentId, Fold, State};
-use super::jobs::{Failure, Message, Outbox, TextJob, cancel_flag};
+use super::jobs::{Failure, MarkJob, Message, Outbox, TextJob, cancel_flag};
 use super::notices::Level;
 use super::picker::Pick;
 use super::player::Player;
 use super::settings::Theme;
-use super::{Dialog, Workspace, found};
+use super::{Dialog, Workspace, found, search};
 use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
+use crate::formats::search::Query;
 use crate::formats::{self, Cut, Observer, OpenError, Recording, SessionRef, Source};
 use crate::model::MarkerKind;
 use crate::store::{Watch, encode_png, find_receipts, now, write_atomically};
+
+/// What the job of a search is called.
+pub(super) const SEARCH: &str = "search";
 
 /// Something that the user wants, about the active document unless it says otherwise.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +35,10 @@ pub enum Request {
     SelectEvent(usize),
     /// A text is needed for drawing.
     Read(TextKey),
+    /// Where the matches are in a text that is drawn.
+    Mark(TextKey),
+    /// Search for something else.
+    Search(Query),
     /// Open or fold a part of an event.
     Expand(Fold),
     Fork(Cut),
@@ -69,6 +77,8 @@ impl Workspace {
             Request::SelectStep(number) => self.with_active(|document| document.select_step(number)),
             Request::SelectEvent(index) => self.with_active(|document| document.select_event(index)),
             Request::Read(key) => self.read_text(key),
+            Request::Mark(key) => self.mark_text(key),
+            Request::Search(query) => self.search_for(query),
             Request::Expand(fold) => self.with_active(|document| {
                 if !document.expanded.remove(&fold) {
                     document.expanded.insert(fold);
@@ -143,6 +153,13 @@ impl Workspace {
             }
             Command::NextMarker => self.move_marker(true),
             Command::PreviousMarker => self.move_marker(false),
+            Command::Find => self.open_search(),
+            Command::CloseSearch => self.with_active(|document| {
+                document.search.is_open = false;
+                document.search.stop();
+            }),
+            Command::NextMatch => self.move_match(true),
+            Command::PreviousMatch => self.move_match(false),
             Command::PlayPause
             | Command::PlayNextEvent
             | Command::PlayNextStep
@@ -198,7 +215,9 @@ impl Workspace {
 
     pub(super) fn close(&mut self, id: DocumentId) {
         if let Some(index) = self.documents.iter().position(|document| document.id == id) {
-            self.documents.remove(index).cancel();
+            let mut document = self.documents.remove(index);
+            document.cancel();
+            document.search.stop();
             self.followed.forget(id);
             if self.active > index || self.active >= self.documents.len() {
                 self.active = self.active.saturating_sub(1);
@@ -266,6 +285,62 @@ impl Workspace {
         if self.jobs.read_text(job) {
             document.bodies.put(key, Slot::Reading);
         }
+    }
+
+    fn mark_text(&mut self, key: TextKey) {
+        let Some(document) = self.documents.get_mut(self.active) else { return };
+        let Some(Slot::Ready(text)) = document.bodies.get(key).cloned() else { return };
+        let Some(pattern) = document.search.pattern().cloned() else { return };
+        let job = MarkJob { document: document.id, number: document.search.number(), key, text, pattern };
+        if document.search.marks(key).1 && self.jobs.mark_text(job) {
+            document.search.marking(key);
+        }
+    }
+
+    /// Shows the bar; what was looked for before it was closed is looked for again.
+    fn open_search(&mut self) {
+        let Some(document) = self.active_mut() else { return };
+        document.search.focus += 1;
+        if !std::mem::replace(&mut document.search.is_open, true) {
+            let id = document.id;
+            self.search(id, true);
+        }
+    }
+
+    fn search_for(&mut self, query: Query) {
+        let Some(document) = self.active_mut() else { return };
+        if document.search.query != query {
+            document.search.query = query;
+            let id = document.id;
+            self.search(id, true);
+        }
+    }
+
+    /// Searches what is another session now, or was closed for a while, for the same.
+    pub(super) fn search_again(&mut self, id: DocumentId) {
+        if self.document(id).is_some_and(|document| document.search.is_open) {
+            self.search(id, false);
+        }
+    }
+
+    fn search(&mut self, id: DocumentId, goes_to_first: bool) {
+        let Some(document) = self.document_mut(id) else { return };
+        let recording = document.recording().cloned();
+        let query = document.search.query.clone();
+        let Some(recording) = recording.filter(|_| !query.text.is_empty()) else { return document.search.stop() };
+        let (cancelled, number) = document.search.begin(goes_to_first);
+        self.jobs.run(SEARCH, Some(id), move |outbox| {
+            search::run(outbox, id, number, &*recording, &query, &cancelled);
+        });
+    }
+
+    fn move_match(&mut self, forward: bool) {
+        let Some(document) = self.active_mut() else { return };
+        if !document.search.is_open {
+            return self.open_search();
+        }
+        document.move_match(forward);
+        self.reveal += 1;
     }
 
     fn copy_prompt(&mut self, step: u32) {

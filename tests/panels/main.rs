@@ -4,6 +4,7 @@
 
 mod dialogs;
 mod pictures;
+mod search;
 mod session;
 
 use std::fs;

@@ -24,6 +24,7 @@ mod recognise;
 mod record;
 mod replay;
 mod revert;
+mod search;
 mod session;
 mod skimmed;
 mod steps;
@@ -45,6 +46,7 @@ use self::index::Index;
 use self::session::{Assembled, assemble};
 use self::subagents::AgentFile;
 use super::detect::Sample;
+use super::search::{Hit, Pattern};
 use super::{
     Body, Cut, Fork, Format, Observer, OpenError, Origin, Reading, Recording, Refusal, ReplayTurn, Revert, mixed_notice,
 };
@@ -224,6 +226,10 @@ impl Recording for Transcript {
 
     fn prompt(&self, step_number: u32) -> Result<String, ReadError> {
         self.assembled.session.step(step_number).map_or(Ok(String::new()), |step| self.prompt_of(step))
+    }
+
+    fn search(&self, pattern: &Pattern, watch: Watch<'_>, hit: &mut dyn FnMut(Hit)) -> Result<(), ReadError> {
+        search::search(self, pattern, watch, hit)
     }
 
     fn replay(&self, step_number: u32, emit: &mut dyn FnMut(Value) -> Result<(), ReadError>) -> Result<(), ReadError> {

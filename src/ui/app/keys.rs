@@ -7,14 +7,18 @@ use crate::workspace::command::{Group, Key, Shortcut};
 
 /// The commands whose shortcuts were pressed since the last frame. Their keys are taken from the input.
 ///
-/// While text is being typed, only shortcuts with Ctrl count; while a dialog is open, of these only the window's own.
-pub fn commands(context: &Context, dialog_open: bool) -> Vec<Command> {
+/// While text is being typed, only shortcuts with Ctrl count, and those of the search, in which one types; while a dialog
+/// is open, of these only the window's own. The key that closes the search closes what lies over it first.
+pub fn commands(context: &Context, dialog_open: bool, search_open: bool) -> Vec<Command> {
     let typing = context.text_edit_focused();
+    let closes_search = search_open && !egui::Popup::is_any_open(context);
     let mut found = Vec::new();
     context.input_mut(|input| {
         input.events.retain(|event| {
             let Event::Key { key, pressed: true, modifiers, .. } = event else { return true };
-            match command(*key, *modifiers, typing, dialog_open) {
+            match command(*key, *modifiers, typing, dialog_open)
+                .filter(|command| *command != Command::CloseSearch || closes_search)
+            {
                 Some(command) => {
                     found.push(command);
                     false
@@ -28,10 +32,11 @@ pub fn commands(context: &Context, dialog_open: bool) -> Vec<Command> {
 
 fn command(key: EguiKey, modifiers: Modifiers, typing: bool, dialog_open: bool) -> Option<Command> {
     let pressed = shortcut(key, modifiers)?;
-    if !pressed.control && (typing || dialog_open) {
+    let command = Command::ALL.into_iter().find(|command| command.info().shortcuts.contains(&pressed))?;
+    let is_of_search = command.info().group == Group::Search;
+    if !pressed.control && (dialog_open || typing && !is_of_search) {
         return None;
     }
-    let command = Command::ALL.into_iter().find(|command| command.info().shortcuts.contains(&pressed))?;
     // A dialog is about the session it was opened on: nothing may change that under it.
     if dialog_open && command.info().group != Group::Window {
         return None;
@@ -59,7 +64,9 @@ fn shortcut(key: EguiKey, modifiers: Modifiers) -> Option<Shortcut> {
         EguiKey::Tab => (Key::Tab, false),
         EguiKey::Space => (Key::Space, false),
         EguiKey::Period => (Key::Period, false),
+        EguiKey::F3 => (Key::F3, false),
         EguiKey::F5 => (Key::F5, false),
+        EguiKey::Escape => (Key::Escape, false),
         EguiKey::Plus => (Key::Char('+'), true),
         EguiKey::Equals => (Key::Char('='), true),
         EguiKey::Minus => (Key::Char('-'), true),
@@ -107,5 +114,8 @@ mod tests {
         assert_eq!(command(EguiKey::Q, Modifiers::COMMAND, false, true), Some(Command::Quit));
         assert_eq!(command(EguiKey::Z, Modifiers::COMMAND, true, false), None);
         assert_eq!(command(EguiKey::O, Modifiers::COMMAND, true, false), Some(Command::Open));
+        assert_eq!(command(EguiKey::F3, Modifiers::SHIFT, true, false), Some(Command::PreviousMatch));
+        assert_eq!(command(EguiKey::Escape, Modifiers::NONE, true, false), Some(Command::CloseSearch));
+        assert_eq!(command(EguiKey::Escape, Modifiers::NONE, false, true), None);
     }
 }

@@ -6,7 +6,7 @@ use egui::{Align2, CentralPanel, Frame, Margin, Panel, Stroke, Ui};
 
 use super::super::theme::{self, Theme, space};
 use super::super::{Scene, choose, conversation, dialogs, home, inspector, notices, steps, timeline};
-use super::{App, bars, replay};
+use super::{App, bars, replay, search};
 use crate::workspace::document::State;
 
 /// A window narrower than this has no room for the inspector beside the conversation.
@@ -23,6 +23,8 @@ impl App {
         if let Some(document) = self.workspace.active() {
             let kinds = &mut self.views.entry(document.id).or_default().kinds;
             replay::show(ui, theme, document, kinds, &mut self.requests);
+            let bar = &mut self.views.entry(document.id).or_default().search;
+            search::show(ui, theme, document, bar, &mut self.requests);
         }
         match self.workspace.active().map(|document| (&document.state, document.recording().map(Arc::clone))) {
             Some((_, Some(recording))) => self.session(ui, theme, recording.as_ref()),

@@ -40,7 +40,8 @@ impl App {
             self.requests.push(Request::Open(dropped));
         }
         let open_dialog = self.workspace.dialog.is_some();
-        self.requests.extend(keys::commands(context, open_dialog).into_iter().map(Request::Run));
+        let open_search = self.workspace.active().is_some_and(|document| document.search.is_open);
+        self.requests.extend(keys::commands(context, open_dialog, open_search).into_iter().map(Request::Run));
     }
 
     fn carry_out(&mut self, request: Request) {

@@ -8,6 +8,7 @@ mod layout;
 mod logic;
 mod replay;
 mod screenshot;
+mod search;
 mod tabs;
 
 use std::collections::HashMap;
@@ -76,6 +77,7 @@ pub struct DocumentView {
     pub inspector: InspectorState,
     pub choose: ChooseState,
     kinds: replay::Kinds,
+    search: search::SearchBar,
 }
 
 impl App {

@@ -8,6 +8,7 @@ use super::super::widgets::long_text::LongTextBox;
 use super::super::widgets::take_text_click;
 use super::draw::{Draw, disclosure, unread, wrapped};
 use super::texts::Wanted;
+use crate::formats::search::{At, Part as Searched};
 use crate::model::{Event, Fact, QuestionState, Step, StepKind, duration_words};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
@@ -28,7 +29,8 @@ impl Draw<'_, '_> {
         let asked = self.table.question(index);
         self.framed(ui, 0.0, colour, fill, |draw, ui| {
             let questions: Vec<_> = draw.session.events.range(asked).collect();
-            if step.kind == StepKind::QuestionAnswer && questions.iter().any(|event| event.marker.is_some()) {
+            let asks = step.kind == StepKind::QuestionAnswer && questions.iter().any(|event| event.marker.is_some());
+            if asks && !draw.has_match(step) {
                 draw.questions(ui, step, &questions);
             } else {
                 draw.prompt(ui, step);
@@ -40,6 +42,16 @@ impl Draw<'_, '_> {
         ui.add_space(2.0);
     }
 
+    /// Whether the search matches something in a step's text. A question is then shown as a text, in which all of it can
+    /// be marked: its card leaves some of it out.
+    fn has_match(&mut self, step: &Step) -> bool {
+        if !self.document.search.is_active() {
+            return false;
+        }
+        let key = TextKey::Prompt(step.number);
+        matches!(self.text(key), Wanted::Ready(_)) && self.marks(key).is_some_and(|marks| !marks.text.is_empty())
+    }
+
     fn prompt(&mut self, ui: &mut Ui, step: &Step) {
         let key = TextKey::Prompt(step.number);
         let fold = Part::Prompt.of(step.place);
@@ -47,7 +59,11 @@ impl Draw<'_, '_> {
             Wanted::Ready(text) => {
                 let name = format!("step {}", step.number);
                 let open = self.document.is_expanded(fold);
-                let asked = LongTextBox::new(&text.text, &name).folded(PROMPT_LINES, open).prose().show(ui);
+                let marks = self.marks(key);
+                let nth = self.looked_at(At::Step(step.number), &[Searched::Prompt]);
+                let marked = self.marked(marks.as_ref().map(|marks| &marks.text), nth);
+                let shown = LongTextBox::new(&text.text, &name).folded(PROMPT_LINES, open).prose();
+                let asked = shown.marked(marked).show(ui);
                 if text.text.is_empty() {
                     wrapped(ui, &[("An empty prompt", false, self.theme.weak)]);
                 }

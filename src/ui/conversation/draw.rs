@@ -10,15 +10,18 @@ use super::super::Scene;
 use super::super::theme::{self, Theme, size, space};
 use super::super::widgets::glyphs::drawable;
 use super::super::widgets::icons::{self, Icon};
+use super::super::widgets::marked::Marked;
 use super::super::widgets::{selectable, take_text_click};
 use super::super::words;
 use super::rows::{Row, Table};
 use super::texts::{Texts, Wanted};
+use crate::formats::search::{At, Part};
 use crate::model::{Event, EventKind, Session, Step, ToolState, clock, duration_words};
 use crate::workspace::Request;
-use crate::workspace::bodies::TextKey;
+use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::Document;
 use crate::workspace::player::Player;
+use crate::workspace::search::{Marks, Ranges};
 use crate::workspace::text::{EventText, one_line, visible};
 
 /// Distance of a row's contents from the panel's left edge.
@@ -97,6 +100,27 @@ impl<'s, 'a> Draw<'s, 'a> {
         self.text(TextKey::Event(index))
     }
 
+    /// Where the matches of the search are in a text; asks for it.
+    pub fn marks(&mut self, key: TextKey) -> Option<Arc<Marks>> {
+        let (marks, ask) = self.document.search.marks(key);
+        let marks = marks.cloned();
+        if ask && matches!(self.document.bodies.get(key), Some(Slot::Ready(_))) {
+            self.ask(Request::Mark(key));
+        }
+        marks
+    }
+
+    /// Which match of a text is looked at, if it is one of these parts' of what is at `at`.
+    pub fn looked_at(&self, at: At, parts: &[Part]) -> Option<usize> {
+        let (found, nth) = self.document.search.current()?;
+        (found.at == at && parts.contains(&found.part)).then_some(nth)
+    }
+
+    /// The marks of a text, of which the one with this number is looked at.
+    pub fn marked<'m>(&self, ranges: Option<&'m Ranges>, current: Option<usize>) -> Marked<'m> {
+        Marked::new(ranges.map(|ranges| &**ranges).unwrap_or_default(), current, self.document.search.moves())
+    }
+
     /// Changes when a row's text arrives.
     pub fn stamp(&self, row: usize) -> u64 {
         let key = match self.table.rows.get(row) {
@@ -165,7 +189,7 @@ impl<'s, 'a> Draw<'s, 'a> {
     }
 
     /// Draws the mark, now that the row's height is known.
-    pub fn marked(&self, ui: &Ui, index: usize, mark: Option<egui::layers::ShapeIdx>) {
+    pub fn mark_row(&self, ui: &Ui, index: usize, mark: Option<egui::layers::ShapeIdx>) {
         let Some(mark) = mark else { return };
         let rect = ui.min_rect();
         let bar = Rect::from_min_size(pos2(rect.left() + 8.0, rect.top() + 3.0), vec2(3.0, rect.height() - 6.0));
@@ -356,13 +380,21 @@ pub type Piece<'t> = (&'t str, bool, Color32);
 /// A line of pieces.
 pub fn line_job(ui: &Ui, pieces: &[Piece<'_>]) -> LayoutJob {
     let mut job = LayoutJob::default();
-    for (text, bold, color) in pieces {
-        let font_id = if *bold { theme::bold(size::BASE) } else { FontId::proportional(size::BASE) };
-        let text = &drawable(ui, visible(text), &font_id);
-        let format = TextFormat { font_id, color: *color, line_height: Some(HEAD_PX - 1.0), ..TextFormat::default() };
-        job.append(text, 0.0, format);
-    }
+    pieces.iter().for_each(|piece| append(ui, &mut job, *piece));
     job
+}
+
+/// Adds a piece to a line.
+pub fn append(ui: &Ui, job: &mut LayoutJob, (text, bold, colour): Piece<'_>) {
+    let format = format_of(bold, colour);
+    let text = &drawable(ui, visible(text), &format.font_id);
+    job.append(text, 0.0, format);
+}
+
+/// How a piece of a line is drawn.
+pub fn format_of(bold: bool, color: Color32) -> TextFormat {
+    let font_id = if bold { theme::bold(size::BASE) } else { FontId::proportional(size::BASE) };
+    TextFormat { font_id, color, line_height: Some(HEAD_PX - 1.0), ..TextFormat::default() }
 }
 
 /// Adds a text that wraps and can be selected.

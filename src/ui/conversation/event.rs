@@ -5,17 +5,20 @@ use egui::Ui;
 
 use super::super::widgets::icons::Icon;
 use super::super::widgets::long_text::LongTextBox;
-use super::super::widgets::markdown;
+use super::super::widgets::markdown::{self, MarkedBlocks};
 use super::super::words;
 use super::draw::{Draw, disclosure, time_column, unread, wrapped};
 use super::texts::Wanted;
 use super::tool::boxed;
+use crate::formats::search::{At, Part};
 use crate::model::{Event, EventKind, Glance};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
-use crate::workspace::document::Part;
+use crate::workspace::document::Part as Folded;
 use crate::workspace::text::{EventText, one_line};
 
+/// The parts of an event that are its text.
+pub const TEXTS: [Part; 4] = [Part::Text, Part::Thinking, Part::Prompt, Part::Other];
 /// Running text is no wider, however wide the window is: longer lines are hard to read.
 const TEXT_MOST_PX: f32 = 920.0;
 /// Lines of a raw record that are shown before it is opened.
@@ -34,7 +37,7 @@ impl Draw<'_, '_> {
             EventKind::Unreadable => self.unreadable(ui, index, &event),
             _ => self.fact_row(ui, index, &event),
         }
-        self.marked(ui, index, mark);
+        self.mark_row(ui, index, mark);
         self.hovered(ui, ground);
     }
 
@@ -82,19 +85,28 @@ impl Draw<'_, '_> {
     fn text_body(&mut self, ui: &mut Ui, index: usize, event: &Event, text: &EventText) {
         ui.set_max_width(ui.available_width().min(TEXT_MOST_PX));
         let colour = if event.kind == EventKind::Thinking { self.theme.weak } else { self.theme.text };
+        let marks = self.marks(TextKey::Event(index));
+        let nth = self.looked_at(At::Event(index), &TEXTS);
         match &text.markdown {
             Some(parsed) => {
+                let moves = self.document.search.moves();
+                let marked = marks.as_ref().map_or_else(MarkedBlocks::default, |marks| MarkedBlocks {
+                    blocks: &marks.markdown,
+                    current: nth.and_then(|nth| marks.in_markdown(nth)),
+                    moves,
+                });
                 let memo = self.texts.memo(TextKey::Event(index), text);
-                if let Some(copied) = markdown::show(ui, parsed, memo, colour) {
+                if let Some(copied) = markdown::show(ui, parsed, memo, colour, marked) {
                     self.ask(Request::Copy(copied));
                 }
             }
             None => {
-                let fold = Part::Text.of(event.place);
+                let fold = Folded::Text.of(event.place);
                 // A text too long for Markdown is folded too: it would be a window of lines at once.
                 let open = self.document.is_expanded(fold);
                 let name = format!("{} {}", event.kind.word(), one_line(&event.label, 60));
                 let shown = LongTextBox::new(&text.text, &name).folded(40, open).prose().colour(colour);
+                let shown = shown.marked(self.marked(marks.as_ref().map(|marks| &marks.text), nth));
                 let asked = shown.show(ui);
                 self.answer(asked, fold, &text.text);
             }
@@ -106,7 +118,7 @@ impl Draw<'_, '_> {
 
     /// Thinking: one line until it is opened.
     fn thought(&mut self, ui: &mut Ui, index: usize, event: &Event) {
-        let fold = Part::Text.of(event.place);
+        let fold = Folded::Text.of(event.place);
         let open = self.document.is_expanded(fold);
         let wanted = self.text_of(index, event);
         let right = time_column(event);
@@ -136,7 +148,7 @@ impl Draw<'_, '_> {
 
     /// A notice, a routing decision, an unknown record: one quiet line, with the whole text when it is opened.
     fn noted(&mut self, ui: &mut Ui, index: usize, event: &Event) {
-        let fold = Part::Text.of(event.place);
+        let fold = Folded::Text.of(event.place);
         let open = self.document.is_expanded(fold);
         let unknown = event.kind == EventKind::Unknown;
         let more = event.text_bytes > 0 && (unknown || event.text_bytes as usize > event.label.len());
@@ -156,19 +168,24 @@ impl Draw<'_, '_> {
                 ui.add(egui::Label::new(text).truncate());
             });
             if open {
-                draw.raw(ui, event, &wanted);
+                draw.raw(ui, index, event, &wanted);
             }
         });
         self.event_input(ui, index, event, wanted.ready());
     }
 
     /// The whole text of an event in a box.
-    pub fn raw(&mut self, ui: &mut Ui, event: &Event, wanted: &Wanted) {
+    pub fn raw(&mut self, ui: &mut Ui, index: usize, event: &Event, wanted: &Wanted) {
         match wanted {
             Wanted::Ready(text) => {
-                let shown = text.output.as_ref().unwrap_or(&text.text);
+                let marks = self.marks(TextKey::Event(index));
+                let (shown, parts, ranges) = match &text.output {
+                    Some(output) => (output, &[Part::Output][..], marks.as_ref().map(|marks| &marks.output)),
+                    None => (&text.text, &TEXTS[..], marks.as_ref().map(|marks| &marks.text)),
+                };
+                let marked = self.marked(ranges, self.looked_at(At::Event(index), parts));
                 let name = format!("{} {}", event.kind.word(), one_line(&event.label, 60));
-                if !shown.is_empty() && boxed(ui, LongTextBox::new(shown, &name)).copy {
+                if !shown.is_empty() && boxed(ui, LongTextBox::new(shown, &name).marked(marked)).copy {
                     self.ask(Request::Copy(shown.original().to_owned()));
                 }
             }
@@ -187,9 +204,12 @@ impl Draw<'_, '_> {
             let label = one_line(&event.label, 160);
             wrapped(ui, &[("unreadable record  ", false, theme.failure), (&label, false, theme.text)]);
             if let Wanted::Ready(text) = &wanted {
-                let fold = Part::Text.of(event.place);
+                let fold = Folded::Text.of(event.place);
                 let open = draw.document.is_expanded(fold);
+                let marks = draw.marks(TextKey::Event(index));
+                let nth = draw.looked_at(At::Event(index), &TEXTS);
                 let shown = LongTextBox::new(&text.text, "unreadable record").folded(RAW_LINES, open);
+                let shown = shown.marked(draw.marked(marks.as_ref().map(|marks| &marks.text), nth));
                 if !text.text.is_empty() {
                     let asked = boxed(ui, shown);
                     draw.answer(asked, fold, &text.text);
@@ -204,7 +224,7 @@ impl Draw<'_, '_> {
     /// Events of one quiet kind as one line, until it is opened.
     pub fn group(&mut self, ui: &mut Ui, start: usize, end: usize) {
         let Some(first) = self.event(start) else { return };
-        let fold = Part::Events.of(first.place);
+        let fold = Folded::Events.of(first.place);
         let selected = self.document.selected_event().is_some_and(|event| (start..end).contains(&event));
         let open = self.document.is_expanded(fold) || selected;
         let (one, many) = if first.kind == EventKind::Retry { ("retry", "retries") } else { ("notice", "notices") };

@@ -115,7 +115,7 @@ impl Draw<'_, '_> {
         });
         if open {
             let wanted = self.text_of(index, event);
-            self.raw(ui, event, &wanted);
+            self.raw(ui, index, event, &wanted);
         }
     }
 

@@ -10,6 +10,7 @@ mod event;
 mod fact;
 mod header;
 mod rows;
+mod seek;
 mod texts;
 mod tool;
 
@@ -22,6 +23,7 @@ use crate::workspace::Request;
 use crate::workspace::document::{DocumentId, Fold, Part};
 use draw::Draw;
 use rows::{Row, RowKey, Table};
+use seek::Seek;
 use texts::Texts;
 
 /// How far below the view's edge an event is brought, so that what led to it can be seen.
@@ -42,6 +44,7 @@ pub struct ConversationState {
     /// What a click here selected: it is in view already.
     clicked: Option<(Option<u32>, Option<usize>)>,
     texts: Texts,
+    seek: Seek,
 }
 
 /// What a table was made from.
@@ -57,7 +60,9 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut ConversationState) {
     let ground = ui.available_rect_before_wrap();
     ui.painter().rect_filled(ground, 0, scene.theme.bg);
     rebuild(scene, state);
-    reveal(scene, state);
+    let row = scene.document.selected_event().and_then(|event| state.table.row_of_event(event, scene.session));
+    let stays = state.seek.begin(scene.document.search.moves(), row) && row.is_some_and(|row| state.list.shows(row));
+    reveal(scene, state, stays);
     if state.table.rows.is_empty() {
         nothing(ui, scene);
         return;
@@ -65,7 +70,10 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut ConversationState) {
     state.texts.begin();
     let draw = Draw::new(scene, &state.table, &mut state.texts);
     let mut conversation = Conversation { draw };
-    state.list.show(ui, &mut conversation, state.revision, "Conversation");
+    let shown = state.list.show(ui, &mut conversation, state.revision, "Conversation");
+    if let Some(delta_px) = state.seek.follow(ui, ground, shown.scrolled) {
+        state.list.nudge(delta_px);
+    }
     let requests = conversation.draw.finish();
     if let Some(selected) = requests.iter().rev().find_map(|request| selects(request, scene.session)) {
         state.clicked = Some(selected);
@@ -99,8 +107,8 @@ fn rebuild(scene: &Scene<'_>, state: &mut ConversationState) {
     state.revision += 1;
 }
 
-/// Brings what was selected elsewhere into view.
-fn reveal(scene: &Scene<'_>, state: &mut ConversationState) {
+/// Brings what was selected elsewhere into view, unless it `stays` where it is.
+fn reveal(scene: &Scene<'_>, state: &mut ConversationState, stays: bool) {
     let step = scene.document.selected_step().map(|step| step.number);
     let event = scene.document.selected_event();
     let now = (scene.reveal, step, event);
@@ -110,7 +118,7 @@ fn reveal(scene: &Scene<'_>, state: &mut ConversationState) {
     }
     let by_click = state.clicked.take() == Some((step, event));
     let asked_for = before.is_none_or(|(reveal, ..)| reveal != scene.reveal);
-    if by_click && !asked_for {
+    if stays || by_click && !asked_for {
         return;
     }
     let table = &state.table;

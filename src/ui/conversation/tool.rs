@@ -6,12 +6,17 @@ use super::super::theme::space;
 use super::super::widgets::chips::{self, Chip};
 use super::super::widgets::icons::Icon;
 use super::super::widgets::long_text::{LongTextBox, small_button};
+use super::super::widgets::marked;
 use super::super::widgets::selectable;
 use super::draw::{Draw, line_job, time_column, unread, wrapped};
+use super::event::TEXTS;
 use super::texts::Wanted;
+use crate::formats::search::{At, Part as Searched};
 use crate::model::{Decision, Event, EventKind, Fact, Glance, Marker, ToolState};
 use crate::workspace::Request;
+use crate::workspace::bodies::TextKey;
 use crate::workspace::document::{Fold, Part};
+use crate::workspace::search::Marks;
 use crate::workspace::text::{EventText, Form, LongText, one_line, visible};
 
 /// Lines of an input, and of a result, that are shown before they are opened.
@@ -45,7 +50,7 @@ impl Draw<'_, '_> {
         self.columns(ui, Some((Icon::Tool, colour)), &time_column(event), |draw, ui| {
             draw.headline(ui, index, event, text.as_deref());
             match text.as_deref() {
-                Some(text) => draw.boxes(ui, event, text),
+                Some(text) => draw.boxes(ui, index, event, text),
                 None if event.text_bytes > 120 && !denied => {
                     // Room for what is on its way, so that what is below does not jump when it comes.
                     ui.add_space(super::rows::estimate(&Glance::from(event), ui.available_width()) - 34.0);
@@ -67,16 +72,15 @@ impl Draw<'_, '_> {
         let note = if note.is_empty() { String::new() } else { format!("  {note}") };
         let colour = if is_denied(event) { theme.denied } else { theme.text };
         let gap = if subject.is_empty() { "" } else { " " };
-        let job = line_job(
-            ui,
-            &[
-                (&verb, false, colour),
-                (gap, false, colour),
-                (&subject, true, colour),
-                (&note, false, theme.weak),
-                (waits, false, theme.weak),
-            ],
-        );
+        let mut job = line_job(ui, &[(&verb, false, colour), (gap, false, colour)]);
+        let marks = text.and_then(|_| self.marks(TextKey::Event(index)));
+        let (nth, _) = self.input_match(index, event, marks.as_deref());
+        let marked = self.marked(marks.as_ref().map(|marks| &marks.subject), nth);
+        let format = super::draw::format_of(true, colour);
+        let match_at = marked.append(ui, &mut job, &subject, 0, &format);
+        for piece in [(&*note, false, theme.weak), (waits, false, theme.weak)] {
+            super::draw::append(ui, &mut job, piece);
+        }
         let chips = self.chips(index, event, text);
         ui.horizontal_wrapped(|ui| {
             ui.spacing_mut().item_spacing = egui::vec2(6.0, 3.0);
@@ -94,6 +98,9 @@ impl Draw<'_, '_> {
             let label =
                 Label::new(galley).selectable(true).wrap_mode(TextWrapMode::Extend).show_tooltip_when_elided(false);
             let label = selectable(ui, label);
+            if match_at.is_some() {
+                marked::tell_in_box(ui, label.rect, 0.0);
+            }
             if elided {
                 label.on_hover_text(visible(&whole));
             }
@@ -145,7 +152,9 @@ impl Draw<'_, '_> {
     }
 
     /// The input in its form, then the result.
-    fn boxes(&mut self, ui: &mut Ui, event: &Event, text: &EventText) {
+    fn boxes(&mut self, ui: &mut Ui, index: usize, event: &Event, text: &EventText) {
+        let marks = self.marks(TextKey::Event(index));
+        let marks = marks.as_deref();
         let what = text
             .tool
             .as_ref()
@@ -153,13 +162,16 @@ impl Draw<'_, '_> {
         let fold = Part::Input.of(event.place);
         let open = self.document.is_expanded(fold);
         let name = format!("input of {what}");
+        let (_, nth) = self.input_match(index, event, marks);
+        let marked = self.marked(marks.map(|marks| &marks.input), nth);
         let asked = match text.tool.as_ref().map(|tool| &tool.form) {
             Some(Form::Diff(diff)) if !diff.text.is_empty() => {
-                let shown = LongTextBox::new(&diff.text, &name).diff(&diff.lines);
+                let shown = LongTextBox::new(&diff.text, &name).diff(&diff.lines).marked(marked);
                 Some((boxed(ui, shown.folded(INPUT_LINES, open)), &diff.text))
             }
             Some(Form::Text(input) | Form::Json(input)) if !input.is_empty() => {
-                Some((boxed(ui, LongTextBox::new(input, &name).folded(INPUT_LINES, open)), input))
+                let shown = LongTextBox::new(input, &name).folded(INPUT_LINES, open).marked(marked);
+                Some((boxed(ui, shown), input))
             }
             _ => None,
         };
@@ -169,11 +181,14 @@ impl Draw<'_, '_> {
         if !text.text.is_empty() && !text.shown_by_tool() {
             let fold = Part::Text.of(event.place);
             let open = self.document.is_expanded(fold);
-            let asked = boxed(ui, LongTextBox::new(&text.text, &format!("text of {what}")).folded(OUTPUT_LINES, open));
+            let nth = self.looked_at(At::Event(index), &TEXTS);
+            let marked = self.marked(marks.map(|marks| &marks.text), nth);
+            let name = format!("text of {what}");
+            let asked = boxed(ui, LongTextBox::new(&text.text, &name).folded(OUTPUT_LINES, open).marked(marked));
             self.answer(asked, fold, &text.text);
         }
         if let Some(output) = &text.output {
-            self.output(ui, event, output, &what);
+            self.output(ui, index, event, output, &what, marks);
         }
         for attachment in &text.attachments {
             ui.add_space(2.0);
@@ -181,7 +196,33 @@ impl Draw<'_, '_> {
         }
     }
 
-    fn output(&mut self, ui: &mut Ui, event: &Event, output: &LongText, what: &str) {
+    /// Which match of an input is looked at: of its headline, or of the box below it. The headline is a part of what the
+    /// box shows, or stands for what it leaves out.
+    fn input_match(&self, index: usize, event: &Event, marks: Option<&Marks>) -> (Option<usize>, Option<usize>) {
+        // What changed in a file is its text, and is shown as a diff.
+        let searched = if event.kind == EventKind::FileChange { Searched::Output } else { Searched::Input };
+        let nth = self.looked_at(At::Event(index), &[searched]);
+        let (Some(nth), Some(marks)) = (nth, marks) else { return (None, None) };
+        let matches = self.document.search.current().map_or(0, |(found, _)| found.count);
+        let (headline, boxed) = (marks.subject.len(), marks.input.len());
+        if boxed >= matches || headline == 0 {
+            (None, Some(nth))
+        } else if nth < headline || boxed == 0 {
+            (Some(nth), None)
+        } else {
+            (None, Some(nth - headline))
+        }
+    }
+
+    fn output(
+        &mut self,
+        ui: &mut Ui,
+        index: usize,
+        event: &Event,
+        output: &LongText,
+        what: &str,
+        marks: Option<&Marks>,
+    ) {
         let fold = Part::Output.of(event.place);
         let open = self.document.is_expanded(fold);
         // What a refused call gave back is words to the model about the refusal: the chip says it better.
@@ -193,8 +234,9 @@ impl Draw<'_, '_> {
             return;
         }
         let name = format!("output of {what}");
-        let shown = LongTextBox::new(output, &name);
-        let asked = boxed(ui, shown.folded(OUTPUT_LINES, open));
+        let nth = self.looked_at(At::Event(index), &[Searched::Output]);
+        let marked = self.marked(marks.map(|marks| &marks.output), nth);
+        let asked = boxed(ui, LongTextBox::new(output, &name).folded(OUTPUT_LINES, open).marked(marked));
         self.answer(asked, fold, output);
         if is_denied(event)
             && output.line_count() <= OUTPUT_LINES

@@ -198,7 +198,7 @@ impl Chart {
         self.axis.refold(self.whole_plot().position(x), self.density.fold, self.axis.fold())
     }
 
-    fn whole_plot(&self) -> Plot {
+    pub fn whole_plot(&self) -> Plot {
         Plot { view: self.density.view.unwrap_or(self.view), width_px: self.width_px }
     }
 

@@ -76,7 +76,7 @@ pub struct Layout {
 }
 
 /// How axis units become points.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plot {
     pub view: View,
     pub width_px: f64,

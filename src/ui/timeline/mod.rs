@@ -6,6 +6,7 @@ mod frame;
 mod input;
 mod lanes;
 mod layout;
+mod matches;
 mod paint;
 mod targets;
 mod words;
@@ -38,6 +39,7 @@ pub struct TimelineState {
     followed: Option<Followed>,
     /// Where the playhead was last drawn.
     playhead_x: Option<f64>,
+    matches: matches::Matches,
 }
 
 /// What the view follows when it changes: `Scene::reveal`, selected step, selected event, event played last.
@@ -45,7 +47,15 @@ type Followed = (u64, Option<u32>, Option<usize>, Option<usize>);
 
 impl Default for TimelineState {
     fn default() -> Self {
-        Self { scale: Scale::Time, chart: None, made_of: None, drag: None, followed: None, playhead_x: None }
+        Self {
+            scale: Scale::Time,
+            chart: None,
+            made_of: None,
+            drag: None,
+            followed: None,
+            playhead_x: None,
+            matches: matches::Matches::default(),
+        }
     }
 }
 
@@ -136,7 +146,17 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut TimelineState) {
         has_focus: response.has_focus(),
     };
     let painter = ui.painter_at(outer);
-    Brush { painter: &painter, theme: scene.theme, frame, session: scene.session, chart, sight }.paint();
+    state.matches.take(&scene.document.search, scene.document.generation, chart);
+    Brush {
+        painter: &painter,
+        theme: scene.theme,
+        frame,
+        session: scene.session,
+        chart,
+        sight,
+        matches: &state.matches,
+    }
+    .paint();
     if let Some(scale) = scale_switch(ui, scene.theme, &frame, chart.axis.scale(), state.scale) {
         state.scale = scale;
         ui.request_repaint();

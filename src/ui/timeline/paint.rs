@@ -7,6 +7,7 @@ use super::chart::Chart;
 use super::frame::Frame;
 use super::lanes::{Lane, Marks};
 use super::layout::{Bar, COLUMN_PX, Mark, short_count};
+use super::matches::{Matches, TICK_PX};
 use super::words;
 use crate::model::{Session, Step, StepKind};
 use crate::ui::theme::{self, Theme, size, space};
@@ -42,6 +43,7 @@ pub struct Brush<'a> {
     pub session: &'a Session,
     pub chart: &'a Chart,
     pub sight: Sight,
+    pub matches: &'a Matches,
 }
 
 impl Brush<'_> {
@@ -61,6 +63,9 @@ impl Brush<'_> {
         }
         inner.unplayed();
         inner.playhead();
+        let current = self.matches.current;
+        inner.matches(&self.matches.in_view, current.map(|(x, _)| x), self.frame.lanes.top());
+        self.matches(&self.matches.in_whole, current.map(|(_, x)| x), self.frame.density.top());
         self.labels();
         if self.sight.has_focus {
             let stroke = Stroke::new(1.0, self.theme.accent);
@@ -238,6 +243,23 @@ impl Brush<'_> {
             let x = Rangef::new(self.frame.x(from), self.frame.x(to));
             let rect = Rect::from_x_y_ranges(x, self.frame.lanes.y_range());
             self.painter.rect_filled(rect, CornerRadius::ZERO, self.theme.panel.gamma_multiply(0.65));
+        }
+    }
+
+    /// Ticks where there are matches, from `top` down.
+    fn matches(&self, columns: &[f64], current: Option<f64>, top: f32) {
+        let mut mesh = Mesh::default();
+        for column in columns {
+            let left = self.frame.x(*column);
+            let tick = Rect::from_x_y_ranges(left..=left + TICK_PX as f32, top..=top + 5.0);
+            mesh.add_colored_rect(tick, self.theme.fallback);
+        }
+        self.painter.add(Shape::mesh(mesh));
+        // The one that is looked at is longer and broader, not only of another colour.
+        if let Some(x) = current {
+            let x = self.frame.x(x);
+            let tick = Rect::from_x_y_ranges(x - 1.5..=x + 1.5, top..=top + 8.0);
+            self.painter.rect_filled(tick, CornerRadius::same(1), self.theme.text);
         }
     }
 

@@ -51,10 +51,13 @@ pub enum Icon {
     /// Triangle for folded things.
     Folded,
     Unfolded,
+    /// Arrow heads to what is before and after.
+    Up,
+    Down,
 }
 
 impl Icon {
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::Prompt,
         Self::Question,
         Self::Granted,
@@ -80,6 +83,8 @@ impl Icon {
         Self::Close,
         Self::Folded,
         Self::Unfolded,
+        Self::Up,
+        Self::Down,
     ];
 
     pub fn of_step(kind: StepKind) -> Self {
@@ -236,6 +241,8 @@ pub fn paint(painter: &Painter, icon: Icon, centre: Pos2, side: f32, colour: Col
             fill(&[(1.5, 2.0), (6.5, 6.0), (1.5, 10.0)]);
             path(&[(9.0, 3.2), (11.2, 6.0), (9.0, 8.8), (6.9, 6.0), (9.0, 3.2)], 1.2);
         }
+        Icon::Up => path(&[(2.0, 8.0), (6.0, 4.0), (10.0, 8.0)], 1.6),
+        Icon::Down => path(&[(2.0, 4.0), (6.0, 8.0), (10.0, 4.0)], 1.6),
         Icon::Folded => fill(&[(4.0, 2.5), (8.5, 6.0), (4.0, 9.5)]),
         Icon::Unfolded => fill(&[(2.5, 4.0), (9.5, 4.0), (6.0, 8.5)]),
     }

@@ -8,7 +8,7 @@ use egui::{Align2, Color32, CornerRadius, FontId, Label, Rect, Stroke, StrokeKin
 
 use super::super::theme::{self, Theme, size, space};
 use super::super::words;
-use super::glyphs::drawable;
+use super::marked::{self, Marked};
 use super::selectable;
 use super::virtual_list::{Rows, VirtualList};
 use crate::workspace::text::{DiffLine, LineKind, LongText};
@@ -33,6 +33,7 @@ pub struct LongTextBox<'a> {
     open: bool,
     prose: bool,
     colour: Option<Color32>,
+    marked: Marked<'a>,
 }
 
 /// What its user asked for.
@@ -46,7 +47,16 @@ pub struct Asked {
 
 impl<'a> LongTextBox<'a> {
     pub fn new(text: &'a LongText, name: &'a str) -> Self {
-        Self { text, name, diff: None, fold_at: None, open: true, prose: false, colour: None }
+        Self {
+            text,
+            name,
+            diff: None,
+            fold_at: None,
+            open: true,
+            prose: false,
+            colour: None,
+            marked: Marked::default(),
+        }
     }
 
     /// With the kinds and numbers of a diff's lines.
@@ -70,6 +80,12 @@ impl<'a> LongTextBox<'a> {
 
     pub fn colour(mut self, colour: Color32) -> Self {
         self.colour = Some(colour);
+        self
+    }
+
+    /// With its matches marked.
+    pub fn marked(mut self, marked: Marked<'a>) -> Self {
+        self.marked = marked;
         self
     }
 
@@ -169,8 +185,8 @@ impl<'a> LongTextBox<'a> {
         let gutter = if diff.is_some() { GUTTER_PX } else { 0.0 };
         let width = (ui.available_width() - gutter).max(20.0);
         let format = self.format(colour);
-        let text = drawable(ui, self.text.line(index), &format.font_id);
-        let mut job = LayoutJob::single_section(text.into_owned(), format);
+        let mut job = LayoutJob::default();
+        let match_at = self.marked.append(ui, &mut job, self.text.bare_line(index), self.text.start(index), &format);
         job.wrap.max_width = width;
         job.wrap.max_rows = max_rows;
         job.break_on_newline = false;
@@ -178,6 +194,9 @@ impl<'a> LongTextBox<'a> {
         let line = Line { rows: galley.rows.len(), elided: galley.elided };
         let height = (LINE_PX * line.rows as f32).max(galley.size().y.round());
         let rect = Rect::from_min_size(ui.cursor().min, vec2(gutter + width, height));
+        if let Some(signs) = match_at {
+            marked::tell_in_galley(ui, &galley, rect.min + vec2(gutter, 0.0), signs);
+        }
         if ui.is_rect_visible(rect) {
             if let Some(diff) = diff {
                 let font = theme::code();
@@ -207,12 +226,24 @@ impl<'a> LongTextBox<'a> {
     fn window(&self, ui: &mut Ui) {
         let size = vec2(ui.available_width(), LINE_PX * WINDOW_LINES as f32);
         let rect = Rect::from_min_size(ui.cursor().min, size);
+        if !ui.is_rect_visible(rect) && self.marked.current.is_some() {
+            // Once the window is in view, the line says itself where it is.
+            marked::tell_in_box(ui, rect, 0.0);
+        }
         if ui.is_rect_visible(rect) {
             let id = ui.scope_id().with(("window", self.name));
             let list = ui.data_mut(|data| data.get_temp_mut_or_default::<Arc<Mutex<VirtualList<u32>>>>(id).clone());
             let mut child = ui.new_child(UiBuilder::new().scope_id(id).max_rect(rect));
             if let Ok(mut list) = list.lock() {
                 let revision = self.text.original().len() as u64;
+                let sought = self.marked.current_start().map(|start| (self.marked.moves, start));
+                let before = ui.data_mut(|data| {
+                    let before = data.get_temp_mut_or_default::<Option<(u64, usize)>>(id.with("sought"));
+                    std::mem::replace(before, sought)
+                });
+                if let Some((_, start)) = sought.filter(|_| before != sought) {
+                    list.jump_to(self.text.line_of(start), f64::from(LINE_PX) * 6.0);
+                }
                 list.show(&mut child, &mut Window { text: self }, revision, self.name);
             }
         }

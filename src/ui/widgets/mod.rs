@@ -5,6 +5,7 @@ pub mod glyphs;
 pub mod icons;
 pub mod long_text;
 pub mod markdown;
+pub mod marked;
 pub mod time_axis;
 pub mod virtual_list;
 

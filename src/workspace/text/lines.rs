@@ -47,15 +47,29 @@ impl LongText {
 
     /// A line as it can be drawn, without its line end. Empty past the end.
     pub fn line(&self, index: usize) -> Cow<'_, str> {
+        visible(self.bare_line(index))
+    }
+
+    /// A line as it is in the text, without its line end.
+    pub fn bare_line(&self, index: usize) -> &str {
         let raw = self.raw_line(index);
         let line = raw.strip_suffix('\n').unwrap_or(raw);
-        visible(line.strip_suffix('\r').unwrap_or(line))
+        line.strip_suffix('\r').unwrap_or(line)
     }
 
     /// A line as it is in the text, with its line end.
     pub fn raw_line(&self, index: usize) -> &str {
-        let at = |index: usize| self.starts.get(index).map_or(self.text.len(), |start| *start as usize);
-        self.text.get(at(index)..at(index + 1)).unwrap_or_default()
+        self.text.get(self.start(index)..self.start(index + 1)).unwrap_or_default()
+    }
+
+    /// Where a line starts, in bytes of the text; its end past the end.
+    pub fn start(&self, index: usize) -> usize {
+        self.starts.get(index).map_or(self.text.len(), |start| *start as usize)
+    }
+
+    /// The line that a byte of the text is on.
+    pub fn line_of(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start as usize <= byte).saturating_sub(1)
     }
 
     /// Whether a line is the start of one of the text's own lines, not the rest of a long one.

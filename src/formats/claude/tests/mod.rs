@@ -6,6 +6,7 @@ mod cuts;
 mod damage;
 mod happenings;
 mod samples;
+mod search;
 mod shapes;
 
 use std::io::Write;

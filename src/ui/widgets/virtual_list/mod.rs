@@ -92,6 +92,7 @@ pub struct VirtualList<K> {
     grabbed_px: Option<f32>,
     focused: Option<Id>,
     jump: Option<Jump>,
+    nudge_px: f64,
     held: Option<Held<K>>,
     has_focus: bool,
     view_px: f64,
@@ -128,6 +129,7 @@ impl<K> Default for VirtualList<K> {
             grabbed_px: None,
             focused: None,
             jump: None,
+            nudge_px: 0.0,
             held: None,
             has_focus: false,
             view_px: 0.0,
@@ -149,6 +151,17 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
     /// Brings a row into the view, if it is not, `below_px` below its edge when it comes from above.
     pub fn reveal_below(&mut self, row: usize, below_px: f64) {
         self.jump = Some(Jump::Visible(row, below_px));
+    }
+
+    /// Moves the view down by so much (up when negative) in the next frame, for what is inside a row.
+    pub fn nudge(&mut self, delta_px: f64) {
+        self.nudge_px = delta_px;
+        self.held = None;
+    }
+
+    /// Whether a row was drawn in the last frame.
+    pub fn shows(&self, row: usize) -> bool {
+        self.drawn.iter().any(|(drawn, ..)| *drawn == row)
     }
 
     /// Whether the list had the focus when it was drawn last.
@@ -193,6 +206,10 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         }
         self.do_jump(rows);
         self.hold(&mut list, rows, width);
+        let nudge_px = std::mem::take(&mut self.nudge_px);
+        if nudge_px != 0.0 {
+            self.scroll_by(nudge_px, &mut list, rows, width);
+        }
         let shown = self.draw(&mut list, rows, view, width);
         self.bar(&mut list, view, name);
         let scrolled = list.ctx().current_pass_index() == 0 && self.input(&mut list, rows, view, width);
