@@ -6,6 +6,7 @@
 mod database;
 mod frames;
 mod probe;
+mod smooth;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,8 +25,12 @@ stepline-bench [--mb N] [--seed N] [--runs N]    make a transcript of N MB (100)
 stepline-bench [--runs N] FILE                   measure opening this file
 stepline-bench systems [--mb N] [--runs N]       make a database of N MB (500) with 300 sessions and a journal of 64 MiB,
                                                  and measure listing and opening
+stepline-bench frames [--events N] [--seed N]    measure the frames of a session of N events (1 000 000) beside those of one
+                                                 of a thousand
 stepline-bench generate [--mb N] [--seed N] FILE write such a transcript
 ";
+
+const COMMANDS: [&str; 5] = ["measure", "measure-frames", "generate", "systems", "frames"];
 
 fn main() -> ExitCode {
     match run() {
@@ -49,6 +54,11 @@ fn run() -> Result<()> {
             let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
             println!("{:?}", generate(Path::new(file), arguments.options)?);
         }
+        "measure-frames" => {
+            let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            println!("{}", smooth::measure(Path::new(file))?);
+        }
+        "frames" => smooth::report(arguments.events, arguments.options.seed)?,
         "systems" => systems(arguments.options.bytes, arguments.options.seed, arguments.runs)?,
         "help" => print!("{USAGE}"),
         _ => {
@@ -63,13 +73,14 @@ struct Arguments {
     command: String,
     options: Options,
     runs: usize,
+    events: u64,
     values: Vec<OsString>,
 }
 
 impl Arguments {
     fn parse(mut parser: Parser) -> Result<Self> {
         let options = Options { bytes: 100_000_000, seed: 1 };
-        let mut arguments = Self { command: String::new(), options, runs: 3, values: Vec::new() };
+        let mut arguments = Self { command: String::new(), options, runs: 3, events: 1_000_000, values: Vec::new() };
         let mut sized = false;
         while let Some(argument) = parser.next()? {
             match argument {
@@ -79,11 +90,12 @@ impl Arguments {
                 }
                 Arg::Long("seed") => arguments.options.seed = parser.value()?.parse()?,
                 Arg::Long("runs") => arguments.runs = parser.value()?.parse::<usize>()?.max(1),
+                Arg::Long("events") => arguments.events = parser.value()?.parse()?,
                 Arg::Long("help") | Arg::Short('h') => arguments.command = "help".to_owned(),
                 Arg::Value(word)
                     if arguments.command.is_empty()
                         && arguments.values.is_empty()
-                        && (word == "measure" || word == "generate" || word == "systems") =>
+                        && COMMANDS.iter().any(|command| word == *command) =>
                 {
                     arguments.command = word.to_string_lossy().into_owned();
                 }

@@ -15,6 +15,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use super::bodies::TextKey;
 use super::document::DocumentId;
 use super::found::FoundSession;
+use super::outline::Outlined;
 use super::text::EventText;
 use crate::actions::{ForkReceipt, RevertDone, RevertPlan};
 use crate::formats::{Recording, SessionRef, Source};
@@ -36,12 +37,12 @@ pub enum Message {
     /// The part of a file that has been read so far.
     Partial {
         document: DocumentId,
-        recording: Arc<dyn Recording>,
+        read: Outlined,
     },
     Opened {
         document: DocumentId,
         reference: SessionRef,
-        result: Result<Arc<dyn Recording>, String>,
+        result: Result<Outlined, String>,
         receipts: Vec<(PathBuf, u32)>,
     },
     Text {

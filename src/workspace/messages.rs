@@ -9,10 +9,11 @@ use super::command::Command;
 use super::document::{Document, DocumentId, State};
 use super::jobs::{Failure, Message};
 use super::notices::Level;
+use super::outline::Outlined;
 use super::player::Played;
 use super::{Dialog, Workspace};
 use crate::actions::{ForkReceipt, RevertDone};
-use crate::formats::{self, Recording, SessionRef, Source};
+use crate::formats::{self, SessionRef, Source};
 use crate::store::Receipt;
 
 /// So many files that are named together get a tab each.
@@ -41,11 +42,11 @@ impl Workspace {
                     (*done, *total) = (done_bytes, total_bytes);
                 }
             }
-            Message::Partial { document, recording } => {
+            Message::Partial { document, read } => {
                 if let Some(document) = self.document_mut(document)
                     && !document.is_whole()
                 {
-                    document.set_recording(recording);
+                    document.set_read(read);
                 }
             }
             Message::Opened { document, reference, result, receipts } => {
@@ -124,7 +125,7 @@ impl Workspace {
         &mut self,
         id: DocumentId,
         reference: SessionRef,
-        result: Result<Arc<dyn Recording>, String>,
+        result: Result<Outlined, String>,
         receipts: Vec<(PathBuf, u32)>,
     ) {
         let Some(document) = self.document_mut(id) else { return };
@@ -134,10 +135,10 @@ impl Workspace {
         let again = std::mem::take(&mut document.changed_meanwhile);
         let was_open = document.is_whole();
         match result {
-            Ok(recording) => {
+            Ok(read) => {
                 let path = document.path().to_owned();
-                let watched = recording.watched();
-                document.set_recording(recording);
+                let watched = read.recording.watched();
+                document.set_read(read);
                 document.state = State::Whole;
                 document.gone = false;
                 self.followed.follow(id, watched);
@@ -320,7 +321,8 @@ impl Workspace {
             Command::PlayNextMarker => player.next_marker(&session.events),
             _ => {
                 let position = player.position();
-                let next = session.steps.iter().map(|step| step.events.start).find(|start| *start > position);
+                let next = session.steps.partition_point(|step| step.events.start <= position);
+                let next = session.steps.get(next).map(|step| step.events.start);
                 player.next_step(next)
             }
         };

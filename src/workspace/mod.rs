@@ -10,6 +10,7 @@ pub mod follow;
 pub mod found;
 pub mod jobs;
 pub mod notices;
+pub mod outline;
 pub mod picker;
 pub mod player;
 pub mod settings;

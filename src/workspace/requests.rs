@@ -9,6 +9,7 @@ use super::command::Command;
 use super::document::{Action, Document, DocumentId, Fold, State};
 use super::jobs::{Failure, Message, Outbox, TextJob, cancel_flag};
 use super::notices::Level;
+use super::outline::Outlined;
 use super::picker::Pick;
 use super::player::Player;
 use super::settings::Theme;
@@ -236,7 +237,7 @@ impl Workspace {
                 Read::Session(reference, result) => {
                     let receipts = find_receipts(reference.path());
                     let receipts = receipts.into_iter().map(|(path, receipt)| (path, receipt.step_number)).collect();
-                    let result = result.map_err(|error| error.to_string());
+                    let result = result.map(Outlined::new).map_err(|error| error.to_string());
                     Message::Opened { document: id, reference, result, receipts }
                 }
                 Read::Several(source) => Message::Listed { document: id, source },
@@ -446,7 +447,8 @@ impl Observer for Observing<'_> {
     }
 
     fn partial(&self, recording: Arc<dyn Recording>) {
-        self.reader.outbox.send(Message::Partial { document: self.reader.document, recording });
+        let read = Outlined::new(recording);
+        self.reader.outbox.send(Message::Partial { document: self.reader.document, read });
     }
 
     fn wants_partial(&self) -> bool {

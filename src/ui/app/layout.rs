@@ -21,8 +21,7 @@ impl App {
         bars::top(ui, theme, &self.workspace, &mut self.tabs, &mut self.requests);
         bars::status(ui, theme, &self.workspace, &mut self.requests);
         if let Some(document) = self.workspace.active() {
-            let kinds = &mut self.views.entry(document.id).or_default().kinds;
-            replay::show(ui, theme, document, kinds, &mut self.requests);
+            replay::show(ui, theme, document, &mut self.requests);
         }
         match self.workspace.active().map(|document| (&document.state, document.recording().map(Arc::clone))) {
             Some((_, Some(recording))) => self.session(ui, theme, recording.as_ref()),

@@ -75,7 +75,6 @@ pub struct DocumentView {
     pub conversation: ConversationState,
     pub inspector: InspectorState,
     pub choose: ChooseState,
-    kinds: replay::Kinds,
 }
 
 impl App {

@@ -217,8 +217,11 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             return;
         }
         self.revision = Some(revision);
+        // In a list longer than what is remembered, looking each row up would hold up the window for little: there all
+        // are guesses, and correcting a guess moves nothing that is seen.
+        let remembers = rows.len() <= REMEMBERED;
         self.heights = Heights::new((0..rows.len()).map(|row| {
-            let known = self.remembered.get(&rows.key(row)).copied();
+            let known = if remembers { self.remembered.get(&rows.key(row)).copied() } else { None };
             known.unwrap_or_else(|| rows.estimate(row, width))
         }));
         self.find_place(rows);
