@@ -4,7 +4,9 @@
 //! starts itself again with `measure NAME FILE`.
 
 mod database;
+mod follow;
 mod frames;
+mod idle;
 mod probe;
 mod smooth;
 
@@ -27,10 +29,13 @@ stepline-bench systems [--mb N] [--runs N]       make a database of N MB (500) w
                                                  and measure listing and opening
 stepline-bench frames [--events N] [--seed N]    measure the frames of a session of N events (1 000 000) beside those of one
                                                  of a thousand
+stepline-bench follow [--mb N] [--seed N]        append 10 MB/s to a transcript of N MB (100) that the window follows, and
+                                                 measure how long after a write it shows, and what is read for it
+stepline-bench idle FILE                         open this file in the real window, under Xvfb, and measure 10 s at rest
 stepline-bench generate [--mb N] [--seed N] FILE write such a transcript
 ";
 
-const COMMANDS: [&str; 5] = ["measure", "measure-frames", "generate", "systems", "frames"];
+const COMMANDS: [&str; 7] = ["measure", "measure-frames", "generate", "systems", "frames", "follow", "idle"];
 
 fn main() -> ExitCode {
     match run() {
@@ -57,6 +62,11 @@ fn run() -> Result<()> {
         "measure-frames" => {
             let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
             println!("{}", smooth::measure(Path::new(file))?);
+        }
+        "follow" => follow::report(arguments.options.bytes, arguments.options.seed)?,
+        "idle" => {
+            let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            idle::report(Path::new(file))?;
         }
         "frames" => smooth::report(arguments.events, arguments.options.seed)?,
         "systems" => systems(arguments.options.bytes, arguments.options.seed, arguments.runs)?,

@@ -125,6 +125,12 @@ pub trait Recording: Send + Sync {
         watched(self.files())
     }
 
+    /// Whether its files are only ever appended to while their program writes them, so that what they hold at any moment
+    /// can be read; others are left alone until their writer rests.
+    fn is_appended_to(&self) -> bool {
+        false
+    }
+
     /// Where a record lies, as a person finds it again.
     fn origin(&self, place: Place) -> Option<Origin>;
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
@@ -44,6 +45,7 @@ pub enum Message {
         reference: SessionRef,
         result: Result<Outlined, String>,
         receipts: Vec<(PathBuf, u32)>,
+        took: Duration,
     },
     Text {
         document: DocumentId,

@@ -49,8 +49,8 @@ impl Workspace {
                     document.set_read(read);
                 }
             }
-            Message::Opened { document, reference, result, receipts } => {
-                self.opened(document, reference, result, receipts);
+            Message::Opened { document, reference, result, receipts, took } => {
+                self.opened(document, reference, result, receipts, took);
             }
             Message::Text { document, generation, key, result } => {
                 if let Some(document) = self.document_mut(document)
@@ -127,7 +127,9 @@ impl Workspace {
         reference: SessionRef,
         result: Result<Outlined, String>,
         receipts: Vec<(PathBuf, u32)>,
+        took: Duration,
     ) {
+        self.followed.go_on(id);
         let Some(document) = self.document_mut(id) else { return };
         document.reference = reference;
         document.receipts = receipts;
@@ -137,11 +139,11 @@ impl Workspace {
         match result {
             Ok(read) => {
                 let path = document.path().to_owned();
-                let watched = read.recording.watched();
+                let (watched, appended) = (read.recording.watched(), read.recording.is_appended_to());
                 document.set_read(read);
                 document.state = State::Whole;
                 document.gone = false;
-                self.followed.follow(id, watched);
+                self.followed.follow(id, watched, appended, took);
                 if !was_open {
                     self.settings.remember(&path);
                     self.save_settings();
@@ -185,6 +187,7 @@ impl Workspace {
     /// What was named holds several sessions: files that were named one by one get a tab each while they are few, else
     /// the tab lists what there is.
     fn listed(&mut self, id: DocumentId, source: Source) {
+        self.followed.go_on(id);
         let Some(document) = self.document_mut(id) else { return };
         document.reading = None;
         document.changed_meanwhile = false;

@@ -165,6 +165,11 @@ impl Workspace {
             || self.documents.iter().any(|document| document.is_reading() || document.action.is_some())
     }
 
+    /// Looks whether open files have changed: the system does not tell what other machines write.
+    pub fn look_at_files(&self) {
+        self.followed.ring();
+    }
+
     /// Opens what these paths hold together in a tab, or shows the tab that has it. Where they hold several sessions, the
     /// tab lists them.
     pub fn open(&mut self, paths: &[PathBuf]) {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use super::bodies::{Slot, TextKey};
 use super::command::Command;
@@ -230,15 +231,20 @@ impl Workspace {
         let cancelled = cancel_flag();
         document.reading = Some(Arc::clone(&cancelled));
         let named = document.reference.clone();
-        let wants_partial = document.recording().is_none();
+        let former = document.recording().cloned();
         self.jobs.run("read", Some(id), move |outbox| {
-            let reader = Reader { outbox, document: id, cancelled: &cancelled, wants_partial };
-            outbox.send(match reader.open(named) {
+            let start = Instant::now();
+            let reader = Reader { outbox, document: id, cancelled: &cancelled, wants_partial: former.is_none() };
+            let read = match former {
+                Some(former) => reader.read_on(named, &*former),
+                None => reader.open(named),
+            };
+            outbox.send(match read {
                 Read::Session(reference, result) => {
                     let receipts = find_receipts(reference.path());
                     let receipts = receipts.into_iter().map(|(path, receipt)| (path, receipt.step_number)).collect();
                     let result = result.map(Outlined::new).map_err(|error| error.to_string());
-                    Message::Opened { document: id, reference, result, receipts }
+                    Message::Opened { document: id, reference, result, receipts, took: start.elapsed() }
                 }
                 Read::Several(source) => Message::Listed { document: id, source },
             });
@@ -408,6 +414,12 @@ enum Read {
 }
 
 impl Reader<'_> {
+    /// Reads what was read before, once it has changed. This is the one place where that happens: where a recording can
+    /// take in what its file has grown by, it is asked here, and reading the whole file is what remains.
+    fn read_on(&self, named: SessionRef, _former: &dyn Recording) -> Read {
+        self.open(named)
+    }
+
     fn open(&self, named: SessionRef) -> Read {
         let progress = |done_bytes, total_bytes| {
             let message = Message::ReadingProgress { document: self.document, done_bytes, total_bytes };

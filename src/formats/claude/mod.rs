@@ -187,6 +187,10 @@ impl Recording for Transcript {
         &self.files
     }
 
+    fn is_appended_to(&self) -> bool {
+        true
+    }
+
     fn resume_command(&self, session_id: &str, path: &Path) -> Option<String> {
         Some(resume_command(session_id, path))
     }

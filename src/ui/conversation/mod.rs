@@ -9,6 +9,7 @@ mod draw;
 mod event;
 mod fact;
 mod header;
+mod newest;
 mod texts;
 mod tool;
 
@@ -21,6 +22,7 @@ use crate::workspace::Request;
 use crate::workspace::document::{DocumentId, Fold, Part};
 use crate::workspace::outline::rows::{self, Listed, Row, RowKey};
 use draw::Draw;
+use newest::Newest;
 use texts::Texts;
 
 /// How far below the view's edge an event is brought, so that what led to it can be seen.
@@ -40,6 +42,7 @@ pub struct ConversationState {
     /// What a click here selected: it is in view already.
     clicked: Option<(Option<u32>, Option<usize>)>,
     texts: Texts,
+    newest: Newest,
 }
 
 /// Which rows are listed.
@@ -58,6 +61,9 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut ConversationState) {
     let Some(outline) = document.outline() else { return };
     let listed = listed(scene, state, &outline.table);
     reveal(scene, state, listed);
+    if state.newest.take(document, scene.session.events.len()) {
+        state.list.jump_to(listed.len().saturating_sub(1), 0.0);
+    }
     if listed.is_empty() {
         nothing(ui, scene);
         return;
@@ -65,12 +71,16 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut ConversationState) {
     state.texts.begin();
     let draw = Draw::new(scene, listed, &mut state.texts);
     let mut conversation = Conversation { draw };
-    state.list.show(ui, &mut conversation, state.revision, "Conversation");
+    let shown = state.list.show(ui, &mut conversation, state.revision, "Conversation");
     let requests = conversation.draw.finish();
     if let Some(selected) = requests.iter().rev().find_map(|request| selects(request, scene.session)) {
         state.clicked = Some(selected);
     }
     requests.into_iter().for_each(|request| scene.ask(request));
+    state.newest.shown(document, scene.session.events.len(), shown.at_end);
+    if state.newest.show(ui, ground, scene.theme) {
+        state.list.jump_to(listed.len().saturating_sub(1), 0.0);
+    }
 }
 
 /// What a request will select.

@@ -72,6 +72,8 @@ pub trait Rows {
 pub struct Shown {
     /// The rows that were drawn.
     pub rows: Range<usize>,
+    /// The end of the last row is in view.
+    pub at_end: bool,
     /// Its user scrolled in this frame.
     pub scrolled: bool,
 }
@@ -193,7 +195,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         }
         self.do_jump(rows);
         self.hold(&mut list, rows, width);
-        let shown = self.draw(&mut list, rows, view, width);
+        let (shown, at_end) = self.draw(&mut list, rows, view, width);
         self.bar(&mut list, view, name);
         let scrolled = list.ctx().current_pass_index() == 0 && self.input(&mut list, rows, view, width);
         list.expand_to_include_rect(view);
@@ -203,7 +205,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         }
         drop(list);
         ui.advance_cursor_after_rect(view);
-        Shown { rows: shown, scrolled }
+        Shown { rows: shown, at_end, scrolled }
     }
 
     /// Takes in that the rows are others, or the width is.
@@ -300,7 +302,8 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         self.held = Some(Held { total_px: self.heights.total(), ..held });
     }
 
-    fn draw<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, view: Rect, width: f32) -> Range<usize> {
+    /// Gives the rows drawn, and whether the last of them is the last and whole.
+    fn draw<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, view: Rect, width: f32) -> (Range<usize>, bool) {
         self.drawn.clear();
         let start = self.anchor.row;
         let mut row = start;
@@ -350,7 +353,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             self.scroll_by(-missing, ui, rows, width);
             ui.ctx().request_discard("the end of a list came into view");
         }
-        start..row
+        (start..row, row == self.heights.len() && missing > -1.0)
     }
 
     /// Moves the view down by `delta_px`, measuring the rows that were not drawn in this frame.
