@@ -100,8 +100,8 @@ fn counts(id: u32) -> Result<Counts> {
     let ticks = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     let sleeps = |path: &Path| -> u64 {
         let status = fs::read_to_string(path.join("status")).unwrap_or_default();
-        let counted = status.lines().filter(|line| line.contains("voluntary_ctxt_switches"));
-        counted.filter_map(|line| line.rsplit('\t').next()?.parse::<u64>().ok()).sum()
+        let counted = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        counted.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     };
     let tasks = Path::new("/proc").join(id.to_string()).join("task");
     let all = fs::read_dir(&tasks)?.flatten().map(|task| sleeps(&task.path())).sum();

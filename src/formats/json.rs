@@ -27,7 +27,7 @@ pub fn readable(bytes: &[u8]) -> Readable<'_> {
     let after = lead + inner.len();
     let padded = bytes.get(..lead).is_some_and(|lead| lead.contains(&0))
         || bytes.get(after..).is_some_and(|rest| rest.contains(&0));
-    match std::str::from_utf8(inner) {
+    match simdutf8::basic::from_utf8(inner) {
         Ok(text) => Readable {
             text: Cow::Borrowed(text),
             repair: padded.then_some("NUL bytes beside the record were passed over"),

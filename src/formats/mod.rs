@@ -131,6 +131,12 @@ pub trait Recording: Send + Sync {
         false
     }
 
+    /// The same session with what was appended to its files since they were read, read on from there. `None` where only
+    /// reading them anew tells what is in them now.
+    fn grown(&self, _: &dyn Observer) -> Result<Option<Arc<dyn Recording>>, OpenError> {
+        Ok(None)
+    }
+
     /// Where a record lies, as a person finds it again.
     fn origin(&self, place: Place) -> Option<Origin>;
 

@@ -3,7 +3,7 @@
 //! Strings of sessions are long, and full of escapes: looking for the end of each byte by byte is what reading a large
 //! file would spend its time on. Here 64 bytes are looked at together, and nothing is decided byte by byte.
 
-use wide::u8x16;
+use fearless_simd::{Level, dispatch, prelude::*, u8x64};
 
 const BLOCK: usize = 64;
 
@@ -21,25 +21,11 @@ struct Word {
 impl Quotes {
     /// `None` for a text with control characters, or with a backslash before what cannot be escaped.
     pub fn of(text: &[u8]) -> Option<Self> {
-        let mut words = Vec::with_capacity(text.len() / BLOCK + 1);
-        let (blocks, rest) = text.as_chunks::<BLOCK>();
-        let mut is_escaped = false;
-        let mut at = 0;
-        for block in blocks {
-            words.push(word(block, &mut is_escaped, text, at)?);
-            at += BLOCK;
-        }
-        if !rest.is_empty() {
-            // Blanks mean nothing.
-            let mut block = [b' '; BLOCK];
-            block.get_mut(..rest.len())?.copy_from_slice(rest);
-            words.push(word(&block, &mut is_escaped, text, at)?);
-        }
-        // A backslash at the end escapes nothing.
-        (!is_escaped).then_some(Self(words))
+        dispatch!(Level::new(), simd => words(simd, text)).map(Self)
     }
 
     /// The first quote at `from` or after it that ends a string.
+    #[inline]
     pub fn next(&self, from: usize) -> Option<usize> {
         let mut at = from / BLOCK;
         let mut quotes = self.0.get(at)?.quotes & (u64::MAX << (from % BLOCK));
@@ -51,41 +37,56 @@ impl Quotes {
     }
 
     /// Whether there is a backslash from `start` to before `end`.
+    #[inline]
     pub fn has_escapes(&self, start: usize, end: usize) -> bool {
         let (first, last) = (start / BLOCK, end / BLOCK);
-        let words = self.0.get(first..=last.min(self.0.len().saturating_sub(1))).unwrap_or_default();
-        words.iter().zip(first..).any(|(word, at)| {
-            let from = if at == first { u64::MAX << (start % BLOCK) } else { u64::MAX };
-            let to = if at == last { !(u64::MAX << (end % BLOCK)) } else { u64::MAX };
-            word.backslashes & from & to != 0
-        })
+        let before = !(u64::MAX << (end % BLOCK));
+        let in_word = |at: usize, mask: u64| self.0.get(at).is_some_and(|word| word.backslashes & mask != 0);
+        let from = u64::MAX << (start % BLOCK);
+        if first == last {
+            return in_word(first, from & before);
+        }
+        in_word(first, from) || (first + 1..last).any(|at| in_word(at, u64::MAX)) || in_word(last, before)
     }
+}
+
+#[inline(always)]
+fn words<S: Simd>(simd: S, text: &[u8]) -> Option<Vec<Word>> {
+    let mut words = Vec::with_capacity(text.len() / BLOCK + 1);
+    let (blocks, rest) = text.as_chunks::<BLOCK>();
+    let mut is_escaped = false;
+    let mut at = 0;
+    for block in blocks {
+        words.push(word(simd, block, &mut is_escaped, text, at)?);
+        at += BLOCK;
+    }
+    if !rest.is_empty() {
+        // Blanks mean nothing.
+        let mut block = [b' '; BLOCK];
+        block.get_mut(..rest.len())?.copy_from_slice(rest);
+        words.push(word(simd, &block, &mut is_escaped, text, at)?);
+    }
+    // A backslash at the end escapes nothing.
+    (!is_escaped).then_some(words)
 }
 
 /// The word of a block, which begins at `at` in the text. `is_escaped` says whether its first byte is escaped by the
 /// block before it, and then the same of the next block.
-#[inline]
-fn word(block: &[u8; BLOCK], is_escaped: &mut bool, text: &[u8], at: usize) -> Option<Word> {
-    let (mut quotes, mut backslashes, mut controls, mut newlines) = (0, 0, 0, 0);
-    let (vectors, _) = block.as_chunks::<16>();
-    for (vector, shift) in vectors.iter().zip([0, 16, 32, 48]) {
-        let bytes = u8x16::new(*vector);
-        let bits = |found: u8x16| u64::from(found.to_bitmask() & 0xFFFF) << shift;
-        let is = |byte: u8| bits(bytes.simd_eq(u8x16::splat(byte)));
-        quotes |= is(b'"');
-        backslashes |= is(b'\\');
-        newlines |= is(b'n');
-        controls |= bits(bytes.max(u8x16::splat(b' ')).simd_eq(bytes)) ^ (0xFFFF << shift);
-    }
-    if controls != 0 {
+#[inline(always)]
+fn word<S: Simd>(simd: S, block: &[u8; BLOCK], is_escaped: &mut bool, text: &[u8], at: usize) -> Option<Word> {
+    let bytes = u8x64::simd_from(simd, *block);
+    if bytes.simd_lt(b' ').any_true() {
         return None;
     }
+    let bits = |byte: u8| bytes.simd_eq(byte).to_bitmask();
+    let quotes = bits(b'"');
+    let backslashes = bits(b'\\');
     if backslashes == 0 && !*is_escaped {
         return Some(Word { quotes, backslashes });
     }
     let escaped = escaped(backslashes, is_escaped);
     // Nearly all escapes are of these; the others are looked at.
-    let mut others = escaped & !(newlines | quotes | backslashes);
+    let mut others = escaped & !(bits(b'n') | quotes | backslashes);
     while others != 0 {
         let place = others.trailing_zeros() as usize;
         others &= others - 1;

@@ -29,6 +29,21 @@ impl Report {
         self.problems.insert(self.listed(), problem);
     }
 
+    /// Takes out the problem of a last record that was not whole yet, at this offset. `None` where that is not the last
+    /// problem, or not the only one of the record.
+    pub fn take_torn(&mut self, offset: u64) -> Option<()> {
+        let (last, others) = self.problems.split_last()?;
+        let is_it = last.kind == ProblemKind::Torn && last.offset == Some(offset) && self.unlisted == 0;
+        let is_only_one = others.last().is_none_or(|before| before.locator != last.locator);
+        if !is_it || !is_only_one {
+            return None;
+        }
+        self.problems.pop();
+        self.records.torn -= 1;
+        self.records.total -= 1;
+        Some(())
+    }
+
     /// Takes over the problems of another file that belongs to this one.
     pub fn take_problems(&mut self, other: &Self, file: &str) {
         for problem in other.problems.iter().take(other.listed()) {

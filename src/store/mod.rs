@@ -17,7 +17,7 @@ pub use database::{Database, Fault};
 pub use guard::{Busy, check_unchanged};
 pub use png::encode_png;
 pub use receipt::{Receipt, ReceiptError, find_receipts, revert_file, undo};
-pub use records::{Found, Framing, MAX_RECORD_BYTES, Span, scan, scan_lines_in};
+pub use records::{Found, Framing, LineReader, MAX_RECORD_BYTES, Span, scan};
 pub use rewrite::{Piece, Rewrite, write_atomically, write_new};
 pub use source::{Identity, ReadError, SourceFile};
 pub use watch::{Cancelled, Watch};

@@ -7,8 +7,10 @@ use super::{ReadError, SourceFile, Watch};
 /// A record longer than this is reported, not read: no session needs it, and memory is not endless.
 pub const MAX_RECORD_BYTES: usize = 512 * 1024 * 1024;
 
-/// Bytes read at a time.
+/// Bytes read at a time: with what is made of them they stay in the cache of a core.
 const CHUNK_BYTES: usize = 256 * 1024;
+/// Bytes read at first where only the end of a line is looked for.
+const TAIL_BYTES: usize = 16 * 1024;
 
 /// How a file separates its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,60 +86,85 @@ pub fn scan(
     Ok(())
 }
 
-/// Hands the lines that begin in `range` to `visit`, to their ends even where those lie behind it. Lines are counted from
-/// 1 in the range; how many line feeds end lines of the range is returned, so that the ranges of a file can be counted on.
-///
-/// Ranges that meet hand over each line of the file once, whatever their borders cut through.
-pub fn scan_lines_in(
-    file: &SourceFile,
-    range: Range<u64>,
-    watch: Watch<'_>,
-    visit: &mut dyn FnMut(Found<'_>),
-) -> Result<u64, ReadError> {
-    let first = byte_order_mark(file)?;
-    let mut pending = Pending { bytes: Vec::new(), passed_over: 0, offset: range.start.max(first), line: 1 };
-    let mut chunk = vec![0; CHUNK_BYTES];
-    // The line that the range's start cuts through is of the range before it; a line feed just before the start ends one.
-    let mut is_inside = range.start > first;
-    let mut position = if is_inside { range.start - 1 } else { first };
-    while position < file.len() && pending.offset < range.end {
-        watch.step(position, file.len())?;
-        let wanted = usize::try_from(file.len() - position).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
-        let Some(buffer) = chunk.get_mut(..wanted) else { break };
-        let read = file.fill(position, buffer)?;
-        if read == 0 {
-            return Err(ReadError::Shrunk { path: file.path().to_owned() });
-        }
-        let mut rest = chunk.get(..read).unwrap_or_default();
-        if is_inside {
-            let Some(end) = memchr::memchr(b'\n', rest) else {
-                position += read as u64;
-                if position >= range.end {
-                    break;
-                }
-                continue;
+/// Reads ranges of files, line by line, all through the same memory.
+#[derive(Default)]
+pub struct LineReader {
+    chunk: Vec<u8>,
+    gathered: Vec<u8>,
+}
+
+impl LineReader {
+    /// Hands the lines that begin in `range` to `visit`, to their ends even where those lie behind it. Lines are counted
+    /// from 1 in the range; how many line feeds end lines of the range is returned, so that the ranges of a file can be
+    /// counted on.
+    ///
+    /// Ranges that meet hand over each line of the file once, whatever their borders cut through.
+    pub fn scan(
+        &mut self,
+        file: &SourceFile,
+        range: Range<u64>,
+        watch: Watch<'_>,
+        visit: &mut dyn FnMut(Found<'_>),
+    ) -> Result<u64, ReadError> {
+        let Self { chunk, gathered } = self;
+        chunk.resize(CHUNK_BYTES, 0);
+        gathered.clear();
+        let first = byte_order_mark(file)?;
+        let bytes = std::mem::take(gathered);
+        let mut pending = Pending { bytes, passed_over: 0, offset: range.start.max(first), line: 1 };
+        // The line that the range's start cuts through is of the range before it; a line feed just before the start ends
+        // one.
+        let mut is_inside = range.start > first;
+        let mut position = if is_inside { range.start - 1 } else { first };
+        while position < file.len() && pending.offset < range.end {
+            watch.step(position, file.len())?;
+            let Some(buffer) = chunk.get_mut(..wanted(position, range.end, file.len(), pending.bytes.len())) else {
+                break;
             };
-            pending.offset = position + end as u64 + 1;
-            rest = rest.get(end + 1..).unwrap_or_default();
-            is_inside = false;
+            let read = file.fill(position, buffer)?;
+            if read == 0 {
+                return Err(ReadError::Shrunk { path: file.path().to_owned() });
+            }
+            let mut rest = chunk.get(..read).unwrap_or_default();
+            if is_inside {
+                let Some(end) = memchr::memchr(b'\n', rest) else {
+                    position += read as u64;
+                    if position >= range.end {
+                        break;
+                    }
+                    continue;
+                };
+                pending.offset = position + end as u64 + 1;
+                rest = rest.get(end + 1..).unwrap_or_default();
+                is_inside = false;
+            }
+            while pending.offset < range.end
+                && let Some(end) = memchr::memchr(b'\n', rest)
+            {
+                let (record, after) = rest.split_at(end + 1);
+                pending.finish(record.get(..end).unwrap_or(record), true, visit);
+                pending.skip_line(record, end);
+                rest = after;
+            }
+            if pending.offset < range.end {
+                pending.extend(rest);
+            }
+            position += read as u64;
         }
-        while pending.offset < range.end
-            && let Some(end) = memchr::memchr(b'\n', rest)
-        {
-            let (record, after) = rest.split_at(end + 1);
-            pending.finish(record.get(..end).unwrap_or(record), true, visit);
-            pending.skip_line(record, end);
-            rest = after;
+        if !is_inside && pending.offset < range.end {
+            pending.finish(&[], false, visit);
         }
-        if pending.offset < range.end {
-            pending.extend(rest);
-        }
-        position += read as u64;
+        *gathered = pending.bytes;
+        Ok(u64::from(pending.line) - 1)
     }
-    if !is_inside && pending.offset < range.end {
-        pending.finish(&[], false, visit);
-    }
-    Ok(u64::from(pending.line) - 1)
+}
+
+/// How many bytes to read at `position`: not more than belong to the range that ends at `end`, and behind it, where the
+/// end of its last line is looked for, few at first and more for a long line.
+fn wanted(position: u64, end: u64, len: u64, gathered: usize) -> usize {
+    let inside = usize::try_from(end.saturating_sub(position)).unwrap_or(usize::MAX);
+    let wanted = if inside > 0 { inside } else { gathered.max(TAIL_BYTES) }.min(CHUNK_BYTES);
+    usize::try_from(len - position).map_or(wanted, |left| left.min(wanted))
 }
 
 /// Bytes of the UTF-8 byte order mark at the start of the file: 3 or 0.
@@ -338,16 +365,18 @@ mod tests {
             file.write_all(content.as_bytes()).unwrap();
             let source = SourceFile::open(file.path()).unwrap();
             let whole = records(content.as_bytes(), Framing::Lines);
+            let mut reader = LineReader::default();
             for size in 1..=content.len().max(1) as u64 {
                 let (mut found, mut lines, mut start) = (Vec::new(), 0, 0);
                 while start < source.len() {
                     let end = (start + size).min(source.len());
-                    lines += scan_lines_in(&source, start..end, Watch::none(), &mut |record| {
-                        let text = String::from_utf8_lossy(record.bytes).into_owned();
-                        let line = record.span.line + u32::try_from(lines).unwrap();
-                        found.push((record.span.offset, line, text, record.terminated));
-                    })
-                    .unwrap();
+                    lines += reader
+                        .scan(&source, start..end, Watch::none(), &mut |record| {
+                            let text = String::from_utf8_lossy(record.bytes).into_owned();
+                            let line = record.span.line + u32::try_from(lines).unwrap();
+                            found.push((record.span.offset, line, text, record.terminated));
+                        })
+                        .unwrap();
                     start = end;
                 }
                 assert_eq!(found, whole, "{content:?} in ranges of {size}");

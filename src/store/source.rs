@@ -112,6 +112,17 @@ impl SourceFile {
         Ok(())
     }
 
+    /// Whether this is the file that `earlier` was, with nothing but more behind what was in it. Its ends tell, not all of
+    /// it: logs are appended to, and what rewrites them changes those.
+    pub fn continues(&self, earlier: &Self) -> Result<bool, ReadError> {
+        if self.identity.inode != earlier.identity.inode || self.len() < earlier.len() {
+            return Ok(false);
+        }
+        let ends = ends_crc32(&self.file, earlier.len())
+            .map_err(|source| ReadError::Io { source, path: self.path.clone() })?;
+        Ok(ends == earlier.identity.ends_crc32)
+    }
+
     /// Fills as much of `buffer` as there is from `offset`; fewer bytes only at the end of the file.
     pub fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, ReadError> {
         fill(&self.file, offset, buffer).map_err(|source| ReadError::Io { source, path: self.path.clone() })

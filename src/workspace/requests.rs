@@ -414,10 +414,14 @@ enum Read {
 }
 
 impl Reader<'_> {
-    /// Reads what was read before, once it has changed. This is the one place where that happens: where a recording can
-    /// take in what its file has grown by, it is asked here, and reading the whole file is what remains.
-    fn read_on(&self, named: SessionRef, _former: &dyn Recording) -> Read {
-        self.open(named)
+    /// Reads what was read before, once it has changed: on from its end where that tells all, else anew.
+    fn read_on(&self, named: SessionRef, former: &dyn Recording) -> Read {
+        let progress = |_, _| {};
+        match former.grown(&Observing { reader: self, watch: Watch::new(self.cancelled, &progress) }) {
+            Ok(Some(recording)) => Read::Session(named, Ok(recording)),
+            // What is wrong with it, if anything is, is said by who reads all of it.
+            Ok(None) | Err(_) => self.open(named),
+        }
     }
 
     fn open(&self, named: SessionRef) -> Read {

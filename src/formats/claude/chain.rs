@@ -136,7 +136,7 @@ impl Forest {
     /// The walk from `leaf` to its root, root first, and whether it ended because it came back on itself.
     pub fn walk(&self, leaf: u32) -> (Vec<u32>, bool) {
         let mut seen = vec![false; self.parent.len()];
-        let mut path = Vec::new();
+        let mut path = Vec::with_capacity(self.parent.len());
         let mut next = Some(leaf);
         let mut circular = false;
         while let Some(record) = next {
@@ -151,6 +151,7 @@ impl Forest {
             next = self.parent(record);
         }
         path.reverse();
+        path.shrink_to_fit();
         (path, circular)
     }
 
@@ -271,7 +272,7 @@ impl Walk {
         let on_chain = |record: u32| position.get(record as usize).is_some_and(|at| *at != NONE);
         let climbs = forest.climb(on_chain, |record| starts_prompt(index, record));
         // Where each response begins on the chain.
-        let mut messages: HashMap<Symbol, u32, foldhash::fast::RandomState> = HashMap::default();
+        let mut messages: HashMap<u32, u32, foldhash::fast::RandomState> = HashMap::default();
         for (at, record) in (0..).zip(&walk.chain) {
             if let Some(record) = index.record(*record)
                 && record.role == Role::Assistant

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::chain::Walk;
-use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
+use super::index::{Flags, Index, NONE, Record, Role, Symbol, SymbolSet, What};
 use super::steps::Mark;
 use crate::model::SubagentStatus;
 
@@ -64,17 +64,17 @@ pub(super) struct Timeline {
 /// Finds the events of a walk. `loose` are records outside the chain by the chain position after which they were
 /// written (`NONE`: before all), in file order.
 pub(super) fn build(index: &Index, walk: &Walk, marks: &[Mark], links: &Links, loose: &[(u32, u32)]) -> Timeline {
-    let symbols = index.symbols.len();
     let mut builder = Builder {
         index,
         walk,
         links,
-        called: vec![false; symbols],
-        shown: vec![false; symbols],
+        called: SymbolSet::of(&index.symbols),
+        shown: SymbolSet::of(&index.symbols),
         ended: notified_calls(index),
         model: NONE,
         reason: false,
-        timeline: Timeline::default(),
+        // There is about one event for each piece.
+        timeline: Timeline { entries: Vec::with_capacity(index.pieces.len()), starts: Vec::with_capacity(marks.len()) },
     };
     for stop in walk.stops() {
         builder.note_calls(stop.record);
@@ -109,9 +109,9 @@ struct Builder<'a> {
     index: &'a Index,
     walk: &'a Walk,
     links: &'a Links,
-    /// By symbol: whether it is the id of a call on the walk, and whether that has its event already.
-    called: Vec<bool>,
-    shown: Vec<bool>,
+    /// Ids of the calls on the walk, and of those that have their event already.
+    called: SymbolSet,
+    shown: SymbolSet,
     /// Names of the tools of calls that notifications speak of.
     ended: HashMap<Symbol, Symbol>,
     model: Symbol,
@@ -124,9 +124,7 @@ impl Builder<'_> {
     fn note_calls(&mut self, record: u32) {
         for (_, piece) in self.index.pieces_of(record) {
             let What::Call { id, name, .. } = piece.what else { continue };
-            if let Some(place) = self.called.get_mut(id as usize) {
-                *place = true;
-            }
+            self.called.insert(id);
             if let Some(tool) = self.ended.get_mut(&id) {
                 *tool = name;
             }
@@ -157,7 +155,7 @@ impl Builder<'_> {
                 What::Call { asks: true, id, .. } => self.questions(number, at, id),
                 What::Call { id, .. } => self.call(number, at, id),
                 What::Result { call, .. } => {
-                    if !self.called.get(call as usize).copied().unwrap_or(false) {
+                    if !self.called.contains(call) {
                         self.push(number, at, Form::LoneResult);
                     }
                 }
@@ -182,7 +180,7 @@ impl Builder<'_> {
 
     /// Whether a call has its event already; it has from now on.
     fn is_shown(&mut self, call: Symbol) -> bool {
-        self.shown.get_mut(call as usize).is_some_and(|shown| std::mem::replace(shown, true))
+        !self.shown.insert(call)
     }
 
     fn call(&mut self, record: u32, piece: u32, id: Symbol) {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::approval::Ruling;
 use super::question::Asked;
-pub(super) use super::symbols::{NONE, Symbol, Symbols};
+pub(super) use super::symbols::{Bits, BySymbol, NONE, Numbers, Symbol, SymbolSet, Symbols};
 use crate::model::{EventKind, Marker, NodeId, Report, Timestamp, Usage};
 use crate::store::Span;
 
@@ -127,8 +127,8 @@ impl Record {
 /// What a record says of the response that it is a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// `message.id`.
-    pub message: Symbol,
+    /// Number of its `message.id`.
+    pub message: u32,
     /// `message.model`, unless it is the stand-in for no model.
     pub model: Symbol,
     /// Index of its counters; `NONE` without.
@@ -254,8 +254,10 @@ pub(super) struct Index {
     pub rulings: Rulings,
     pub scenes: Vec<Scene>,
     pub symbols: Symbols,
-    /// Record of each symbol that is an id; `NONE` for other symbols.
-    node_of: Vec<u32>,
+    /// Record of each symbol that is the id of one.
+    node_of: BySymbol,
+    /// `message.id` of answers.
+    pub messages: Numbers,
     /// `logicalParentUuid`; for loose records the id they refer to, for duplicates their own.
     logical: Table<Symbol>,
     /// Ids of the agents that side records name.
@@ -265,6 +267,10 @@ pub(super) struct Index {
     /// The session that the last record outside the chain names.
     pub loose_session: Option<Symbol>,
     pub report: Report,
+    /// The permission mode that the last record which sets one sets.
+    pub permission_mode: Option<String>,
+    /// Line feeds in the file.
+    pub lines: u64,
     /// The records are elements of a JSON array, not lines.
     pub is_array: bool,
 }
@@ -288,6 +294,17 @@ impl Titles {
 }
 
 impl Index {
+    /// Empty, with room for as much as another index holds.
+    pub fn with_room_of(other: &Self) -> Self {
+        Self {
+            records: Vec::with_capacity(other.records.len()),
+            pieces: Vec::with_capacity(other.pieces.len()),
+            symbols: Symbols::with_room_of(&other.symbols),
+            node_of: BySymbol::with_room_of(&other.node_of),
+            ..Self::default()
+        }
+    }
+
     /// The number that the next record gets.
     pub fn next(&self) -> u32 {
         u32::try_from(self.records.len()).unwrap_or(NONE)
@@ -296,14 +313,19 @@ impl Index {
     /// Adds a record with the pieces that were added since the last one.
     pub fn push_record(&mut self, mut record: Record, first_piece: usize) {
         let number = self.next();
-        if record.node != NONE {
-            self.node_of.resize(self.node_of.len().max(record.node as usize + 1), NONE);
-            if let Some(place) = self.node_of.get_mut(record.node as usize) {
-                *place = number;
-            }
-        }
+        self.node_of.set(record.node, number);
         record.first_piece = u32::try_from(first_piece).unwrap_or(NONE);
         self.records.push(record);
+    }
+
+    /// Takes out the last record where it is a line that was not whole yet, and gives the offset of that line.
+    pub fn take_torn(&mut self) -> Option<u64> {
+        let record = *self.records.last().filter(|record| !record.flags.has(Flags::SHARES_LINE))?;
+        self.report.take_torn(record.span.offset)?;
+        self.records.pop();
+        self.pieces.truncate(record.first_piece as usize);
+        self.extras.retain(|piece, _| *piece < record.first_piece);
+        Some(record.span.offset)
     }
 
     pub fn push_piece(&mut self, piece: Piece, extra: Extra) {
@@ -332,6 +354,15 @@ impl Index {
         record.answer = last_index(self.answers.len());
     }
 
+    /// The ids of the last main and the last side record of the chain.
+    pub fn last_of_chain(&self) -> (Symbol, Symbol) {
+        let last = |side: bool| {
+            let is_it = |record: &&Record| record.role.can_lead() && record.flags.has(Flags::SIDE) == side;
+            self.records.iter().rev().find(is_it).map_or(NONE, |record| record.node)
+        };
+        (last(false), last(true))
+    }
+
     pub fn set_logical(&mut self, record: u32, symbol: Symbol) {
         if symbol != NONE {
             self.logical.insert(record, symbol);
@@ -344,7 +375,8 @@ impl Index {
         self.pieces.shrink_to_fit();
         self.answers.shrink_to_fit();
         self.counters.shrink_to_fit();
-        self.symbols.shrink_to_fit();
+        self.symbols.settle();
+        self.messages.settle();
         self.node_of.shrink_to_fit();
     }
 
@@ -423,7 +455,7 @@ impl Index {
 
     /// The record with this id.
     pub fn find(&self, node: Symbol) -> Option<u32> {
-        self.node_of.get(node as usize).copied().filter(|record| *record != NONE)
+        self.node_of.get(node)
     }
 
     pub fn name(&self, symbol: Symbol) -> Option<std::borrow::Cow<'_, str>> {

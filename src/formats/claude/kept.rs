@@ -88,7 +88,7 @@ fn with_results(index: &Index, assembled: &Assembled, mut end: u32) -> u32 {
 fn members(index: &Index, assembled: &Assembled, end: u32) -> HashSet<u32> {
     let walk = &assembled.walk;
     let mut set: HashSet<u32> = walk.chain.iter().take(end as usize + 1).copied().collect();
-    let messages: HashSet<Symbol> = set
+    let messages: HashSet<u32> = set
         .iter()
         .filter_map(|number| index.record(*number))
         .map(|record| index.answer(record).message)

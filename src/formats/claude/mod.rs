@@ -5,6 +5,7 @@
 //! the steps and events (`steps`, `events`). Texts are read again when they are wanted (`text`). Nothing in a file names
 //! a path that is opened.
 
+mod append;
 mod approval;
 mod chain;
 mod events;
@@ -66,9 +67,16 @@ const PARTIAL_AT: [u64; 5] = [MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB];
 
 fn open(source: Arc<SourceFile>, sample: &Sample, observer: &dyn Observer) -> Result<Arc<dyn Recording>, OpenError> {
     read_whole(source, sample, observer).map_err(|error| match error {
-        OpenError::Read(ReadError::Cancelled(cancelled)) => OpenError::Cancelled(cancelled),
+        OpenError::Read(error) => given_up(error),
         other => other,
     })
+}
+
+fn given_up(error: ReadError) -> OpenError {
+    match error {
+        ReadError::Cancelled(cancelled) => OpenError::Cancelled(cancelled),
+        other => OpenError::Read(other),
+    }
 }
 
 fn read_whole(
@@ -88,7 +96,7 @@ fn read_whole(
         let reason = "the file holds no records".to_owned();
         return Err(OpenError::Empty { reason, path: source.path().to_owned() });
     }
-    let (agents, problems) = subagents::read_all(source.path(), &index, observer)?;
+    let (agents, problems) = subagents::read_all(source.path(), &index, &[], observer)?;
     let mut transcript = Transcript::new(source, index, agents, false);
     let report = &mut transcript.assembled.session.report;
     problems.into_iter().chain(mixed_notice(sample)).for_each(|problem| report.notice(problem));
@@ -189,6 +197,10 @@ impl Recording for Transcript {
 
     fn is_appended_to(&self) -> bool {
         true
+    }
+
+    fn grown(&self, observer: &dyn Observer) -> Result<Option<Arc<dyn Recording>>, OpenError> {
+        append::grown(self, observer).map_err(given_up)
     }
 
     fn resume_command(&self, session_id: &str, path: &Path) -> Option<String> {

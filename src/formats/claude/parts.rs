@@ -10,10 +10,10 @@ use std::thread;
 
 use crossbeam_channel::{Sender, bounded};
 
-use super::index::{Answer, Extra, Flags, Index, More, NONE, Piece, Record, Role, Scene, Symbol, What};
+use super::index::{Answer, BySymbol, Extra, Flags, Index, More, NONE, Piece, Record, Role, Scene, Symbol, What};
 use super::read::{Reader, nameless, permission_mode_note, push_twin, same_again};
 use crate::model::{EventKind, Locator, Problem, ProblemKind};
-use crate::store::{ReadError, SourceFile, Watch, scan_lines_in};
+use crate::store::{LineReader, ReadError, SourceFile, Watch};
 
 /// Files from this size on are read in parts.
 pub(super) const FROM_BYTES: u64 = 4 * 1024 * 1024;
@@ -85,23 +85,33 @@ fn read_parts(
     stop: &AtomicBool,
     sender: &Sender<(u64, Result<Part, ReadError>)>,
 ) {
+    let mut lines = LineReader::default();
+    // A part is about as full as the one before it.
+    let mut room = Index::default();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let start = number * part_bytes;
         if start >= file.len() || stop.load(Ordering::Relaxed) {
             return;
         }
-        let part = read_part(file, start..(start + part_bytes).min(file.len()), stop);
+        let part = read_part(file, room, &mut lines, start..(start + part_bytes).min(file.len()), stop);
+        room = part.as_ref().map(|part| Index::with_room_of(&part.reader_index)).unwrap_or_default();
         if sender.send((number, part)).is_err() {
             return;
         }
     }
 }
 
-fn read_part(file: &SourceFile, range: Range<u64>, stop: &AtomicBool) -> Result<Part, ReadError> {
-    let mut reader = Reader::new(file, false);
+fn read_part(
+    file: &SourceFile,
+    index: Index,
+    lines: &mut LineReader,
+    range: Range<u64>,
+    stop: &AtomicBool,
+) -> Result<Part, ReadError> {
+    let mut reader = Reader::into(file, index);
     let watch = Watch::new(stop, &|_, _| {});
-    let lines = scan_lines_in(file, range, watch, &mut |found| reader.take(found))?;
+    let lines = lines.scan(file, range, watch, &mut |found| reader.take(found))?;
     let (reader_index, first_mode, last_mode, titled) = reader.into_part();
     Ok(Part { reader_index, first_mode, last_mode, titled, lines })
 }
@@ -123,6 +133,8 @@ impl<'f> Join<'f> {
     }
 
     fn finish(mut self) -> Index {
+        self.index.permission_mode = self.permission_mode;
+        self.index.lines = self.lines;
         self.index.titles.summaries.shrink_to_fit();
         self.index
     }
@@ -138,7 +150,8 @@ impl<'f> Join<'f> {
                 *line += self.lines;
             }
         }
-        let mut symbols = Symbols { names: vec![NONE; other.symbols.len()], other: &other };
+        let messages = vec![NONE; other.messages.len()];
+        let mut symbols = Symbols { names: BySymbol::default(), messages, other: &other };
         let mut again = Vec::new();
         let before = self.index.records.len();
         for (number, record) in other.records.iter().enumerate() {
@@ -222,7 +235,7 @@ impl<'f> Join<'f> {
         self.index.set_logical(self.index.next(), logical);
         let answer = symbols.other.answer(local);
         let answer = Answer {
-            message: symbols.join(&mut self.index, answer.message),
+            message: symbols.join_message(&mut self.index, answer.message),
             model: symbols.join(&mut self.index, answer.model),
             usage: symbols.other.counters.get(answer.usage).map_or(NONE, |usage| self.index.counters.push(&usage)),
         };
@@ -299,16 +312,28 @@ impl<'f> Join<'f> {
 
 /// From a part's symbols to those of the whole.
 struct Symbols<'a> {
-    /// By symbol of the part; `NONE` where it was not wanted yet.
-    names: Vec<Symbol>,
+    names: BySymbol,
+    /// By the part's numbers; `NONE` where one was not wanted yet.
+    messages: Vec<u32>,
     other: &'a Index,
 }
 
 impl Symbols<'_> {
     fn join(&mut self, index: &mut Index, symbol: Symbol) -> Symbol {
-        let Some(known) = self.names.get_mut(symbol as usize) else { return NONE };
+        if symbol == NONE {
+            return NONE;
+        }
+        self.names.get(symbol).unwrap_or_else(|| {
+            let joined = index.symbols.intern_held(self.other.symbols.held(symbol));
+            self.names.set(symbol, joined);
+            joined
+        })
+    }
+
+    fn join_message(&mut self, index: &mut Index, message: u32) -> u32 {
+        let Some(known) = self.messages.get_mut(message as usize) else { return NONE };
         if *known == NONE {
-            *known = index.symbols.intern_packed(self.other.symbols.packed(symbol));
+            *known = self.other.messages.hash(message).map_or(NONE, |hash| index.messages.number_of(hash));
         }
         *known
     }

@@ -14,7 +14,7 @@ use super::skimmed;
 use super::system;
 use crate::formats::json;
 use crate::formats::labels::{line, marker_text};
-use crate::formats::lenient::{Object, Text};
+use crate::formats::lenient::{List, Object, Text};
 use crate::formats::skim::Raw;
 use crate::model::{EventKind, Fact, Marker, Timestamp, summarise};
 
@@ -253,7 +253,7 @@ fn is_result(block: &Block) -> bool {
 fn result(envelope: &Envelope, number: usize, block: &Block, sink: &mut Sink) {
     // The text of a plain success says nothing that is wanted here; words of the user or the harness may.
     let is_plain = !block.is_error.0 && envelope.tool_use_result.is_some() && envelope.user_feedback.0.is_none();
-    let (start, bytes) = block.content.map_or((String::new(), 0), |content| content_start(content, !is_plain));
+    let (start, bytes) = content_start(block, !is_plain);
     let outcome_text = envelope.tool_use_result.and_then(|raw| json::string_start(raw, 400));
     let facts = Facts {
         recorded: envelope.permission_decision.0.as_ref(),
@@ -293,26 +293,27 @@ fn result(envelope: &Envelope, number: usize, block: &Block, sink: &mut Sink) {
 
 /// The start of a result's text, where it is wanted, and about how long all of it is. A result is a string, or blocks of
 /// text and images.
-fn content_start(raw: Raw<'_>, is_wanted: bool) -> (String, u32) {
+fn content_start(block: &Block, is_wanted: bool) -> (String, u32) {
+    let Some(raw) = block.content else { return (String::new(), 0) };
     let start_of = |raw| if is_wanted { json::string_start(raw, RESULT_START) } else { None };
     if raw.get().starts_with('"') {
         return (start_of(raw).unwrap_or_default(), string_bytes(raw));
     }
+    let texts = block.texts.as_ref().map_or_else(|| Cow::Owned(texts_in(raw)), Cow::Borrowed);
+    let start = texts.iter().find_map(|text| start_of(*text)).unwrap_or_default();
+    (start, texts.iter().fold(0, |sum: u32, text| sum.saturating_add(string_bytes(*text))))
+}
+
+/// The texts in the parts of a result.
+pub(super) fn texts_in(content: Raw<'_>) -> Vec<Raw<'_>> {
     #[derive(Deserialize, Default)]
     #[serde(default)]
     struct Part<'a> {
         #[serde(borrow)]
         text: Option<Raw<'a>>,
     }
-    let mut spare = String::new();
-    let Ok(crate::formats::lenient::List(parts)) =
-        json::record::<crate::formats::lenient::List<Object<Part>>>(raw.get(), &mut spare)
-    else {
-        return (String::new(), 0);
-    };
-    let texts: Vec<Raw<'_>> = parts.iter().filter_map(|part| part.0.as_ref()?.text).collect();
-    let start = texts.iter().find_map(|text| start_of(*text)).unwrap_or_default();
-    (start, texts.iter().fold(0, |sum: u32, text| sum.saturating_add(string_bytes(*text))))
+    let parts = serde_json::from_str::<List<Object<Part>>>(content.get()).unwrap_or_default();
+    parts.0.iter().filter_map(|part| part.0.as_ref()?.text).collect()
 }
 
 fn assistant(envelope: &Envelope, sink: &mut Sink) {

@@ -3,7 +3,7 @@
 use crate::formats::lenient::Text;
 use crate::formats::{json, labels};
 use crate::model::{EventKind, Locator, Problem, ProblemKind, Timestamp};
-use crate::store::{Found, Framing, ReadError, SourceFile, Span, Watch, scan};
+use crate::store::{Found, Framing, LineReader, ReadError, SourceFile, Span, Watch, scan};
 
 use super::index::{Answer, Flags, Index, NONE, Record, Role, Scene, Symbol};
 use super::parts;
@@ -64,11 +64,15 @@ pub(super) fn read(
         return parts::read(file, parts::PART_BYTES, watch, pause);
     }
     let mut reader = Reader::new(file, matches!(framing, Framing::Array { .. }));
-    scan(file, framing, watch, &mut |found| {
+    let mut visit = |found: Found<'_>| {
         reader.take(found);
         pause(found.span.offset + u64::from(found.span.len), &reader.index);
-    })?;
-    Ok(reader.finish())
+    };
+    let lines = match framing {
+        Framing::Lines => LineReader::default().scan(file, 0..file.len(), watch, &mut visit)?,
+        Framing::Array { .. } => scan(file, framing, watch, &mut visit).map(|()| 0)?,
+    };
+    Ok(reader.finish(lines))
 }
 
 /// Reads records one after the other.
@@ -89,7 +93,14 @@ impl<'f> Reader<'f> {
     pub(super) fn new(file: &'f SourceFile, is_array: bool) -> Self {
         let mut index = Index::default();
         index.is_array = is_array;
-        Self { file, index, last_main: NONE, last_side: NONE, permission_mode: None, first_mode: None, titled: false }
+        Self::into(file, index)
+    }
+
+    /// Reads on into an index.
+    pub(super) fn into(file: &'f SourceFile, mut index: Index) -> Self {
+        let (last_main, last_side) = index.last_of_chain();
+        let permission_mode = index.permission_mode.take();
+        Self { file, index, last_main, last_side, permission_mode, first_mode: None, titled: false }
     }
 
     /// What was read, as a part of a file: the index, the first record that sets the permission mode, the last mode, and
@@ -98,7 +109,10 @@ impl<'f> Reader<'f> {
         (self.index, self.first_mode, self.permission_mode, self.titled)
     }
 
-    fn finish(mut self) -> Index {
+    /// The index of a file with so many line feeds.
+    pub(super) fn finish(mut self, lines: u64) -> Index {
+        self.index.permission_mode = self.permission_mode;
+        self.index.lines = lines;
         self.index.titles.summaries.shrink_to_fit();
         self.index
     }
@@ -184,18 +198,20 @@ impl<'f> Reader<'f> {
             None if uuid.is_some() && envelope.parent_uuid != Link::Absent => Role::Stranger,
             None => Role::Unknown,
         };
+        let mut record = blank(span, role, shares_line);
         if let Some(uuid) = uuid
             && role != Role::Unknown
             && role != Role::Loose
-            && let Some(first) = self.index.symbols.find(uuid).and_then(|symbol| self.index.find(symbol))
         {
             let node = self.index.symbols.intern(uuid);
-            push_twin(&mut self.index, span, node, shares_line);
-            let message = same_again(self.file, &self.index, first, span, node);
-            self.problem(span, ProblemKind::Duplicate, message);
-            return;
+            if let Some(first) = self.index.find(node) {
+                push_twin(&mut self.index, span, node, shares_line);
+                let message = same_again(self.file, &self.index, first, span, node);
+                self.problem(span, ProblemKind::Duplicate, message);
+                return;
+            }
+            record.node = node;
         }
-        let mut record = blank(span, role, shares_line);
         record.set_at(envelope.timestamp.as_str().and_then(Timestamp::parse));
         match role {
             Role::Loose => self.loose(envelope, &mut record),
@@ -206,14 +222,14 @@ impl<'f> Reader<'f> {
                 return;
             }
             Role::Stranger => {
-                let logical = self.link(envelope, uuid, &mut record);
+                let logical = self.link(envelope, &mut record);
                 let words = unknown_type(kind);
                 self.push_with(record, logical, |sink| sink.ready(0, EventKind::Unknown, None, &words, span.len));
                 self.problem(span, ProblemKind::Unknown, words);
                 return;
             }
             _ => {
-                let logical = self.link(envelope, uuid, &mut record);
+                let logical = self.link(envelope, &mut record);
                 let number = self.index.next();
                 if let Some(agent) = envelope.agent_id.as_str()
                     && record.flags.has(Flags::SIDE)
@@ -227,24 +243,22 @@ impl<'f> Reader<'f> {
         self.index.report.records.count_read();
     }
 
-    /// Fills in what places the record in the chain; gives its logical parent.
-    fn link(&mut self, envelope: &Envelope, uuid: Option<&str>, record: &mut Record) -> Symbol {
+    /// Fills in what places the record, whose id is known, in the chain; gives its logical parent.
+    fn link(&mut self, envelope: &Envelope, record: &mut Record) -> Symbol {
         let is_side = envelope.is_sidechain.0 || envelope.agent_id.as_str().is_some_and(|agent| !agent.is_empty());
         record.flags.set(Flags::SIDE, is_side);
-        record.node = match uuid {
-            Some(uuid) => self.index.symbols.intern(uuid),
-            None => {
-                record.flags.set(Flags::NAMELESS, true);
-                let name = nameless(&self.index, record);
-                self.index.symbols.intern(&name)
-            }
-        };
-        let symbols = &mut self.index.symbols;
+        let is_named = record.node != NONE;
+        if !is_named {
+            record.flags.set(Flags::NAMELESS, true);
+            let name = nameless(&self.index, record);
+            record.node = self.index.symbols.intern(&name);
+        }
+        let (symbols, messages) = (&mut self.index.symbols, &mut self.index.messages);
         let logical = envelope.logical_parent_uuid.as_str().filter(|uuid| !uuid.is_empty());
         let logical = logical.map_or(NONE, |uuid| symbols.intern(uuid));
         record.parent = match &envelope.parent_uuid {
-            Link::To(parent) if uuid.is_some() && !parent.is_empty() => symbols.intern(parent),
-            Link::Null | Link::To(_) if uuid.is_some() => NONE,
+            Link::To(parent) if is_named && !parent.is_empty() => symbols.intern(parent),
+            Link::Null | Link::To(_) if is_named => NONE,
             _ if logical != NONE => NONE,
             _ => {
                 record.flags.set(Flags::IMPLIED, true);
@@ -261,10 +275,11 @@ impl<'f> Reader<'f> {
         let mut intern = |text: Option<&Text>| {
             text.and_then(Text::as_str).filter(|text| !text.is_empty()).map_or(NONE, |text| symbols.intern(text))
         };
+        let message_id = message.and_then(|message| message.id.as_str()).filter(|id| !id.is_empty());
         let model = message.map(|message| &message.model);
         let is_synthetic = model.is_some_and(|model| model.is("<synthetic>"));
         let mut answer = Answer {
-            message: intern(message.map(|message| &message.id)),
+            message: message_id.map_or(NONE, |id| messages.number(id)),
             model: if is_synthetic { NONE } else { intern(model) },
             usage: NONE,
         };

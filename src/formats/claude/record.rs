@@ -277,6 +277,9 @@ pub(super) struct Block<'a> {
     pub from: Object<ModelName<'a>>,
     #[serde(borrow)]
     pub to: Object<ModelName<'a>>,
+    /// Texts in the parts of its content, where those were seen on the way.
+    #[serde(skip)]
+    pub texts: Option<Vec<Raw<'a>>>,
     #[serde(skip)]
     pub bare: Option<Cow<'a, str>>,
 }

@@ -109,7 +109,7 @@ fn dropped_records(transcript: &Transcript, target: u32) -> HashSet<u32> {
 fn companions_of(transcript: &Transcript, target: u32, kept: &HashSet<u32>) -> HashSet<u32> {
     let (index, walk) = (&transcript.index, &transcript.assembled.walk);
     let message_of = |number: u32| index.record(number).map_or(NONE, |record| index.answer(record).message);
-    let messages: HashSet<Symbol> = kept.iter().map(|number| message_of(*number)).filter(|id| *id != NONE).collect();
+    let messages: HashSet<u32> = kept.iter().map(|number| message_of(*number)).filter(|id| *id != NONE).collect();
     let mut calls: HashSet<Symbol> = kept.iter().flat_map(|number| calls_in(index, *number)).collect();
     let beside = |stop: &Stop| stop.position <= target;
     let mut found = HashSet::new();

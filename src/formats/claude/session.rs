@@ -33,15 +33,13 @@ pub(super) fn assemble(source: &Arc<SourceFile>, index: &Arc<Index>, files: &[Ag
     let marks = steps::marks(index, &walk);
     let loose = loose_of(index, &walk);
     let timeline = events::build(index, &walk, &marks, &agents.links, &loose);
-    let responses = Responses::new(index);
-    // A turn's own: what a branch that was left saw of the same response is not the turn's.
-    let walked: Vec<u32> = walk.stops().map(|stop| stop.record).collect();
-    let of_walk = Responses::new_of(index, &walked);
-    let steps = steps::steps(index, &walk, &marks, &timeline, &of_walk, bar(index, &walk));
-
-    let mut usage = responses.total(index);
+    let mut usage = Responses::new(index).total(index);
     usage.add(&agents.usage);
     usage.cost = index.cost;
+    // A turn's own: what a branch that was left saw of the same response is not the turn's.
+    let of_walk = Responses::new_of(index, walk.stops().map(|stop| stop.record));
+    let steps = steps::steps(index, &walk, &marks, &timeline, &of_walk, bar(index, &walk));
+    drop(of_walk);
 
     let mut report = index.report.clone();
     structure(index, &forest, &walk).into_iter().for_each(|problem| report.notice(problem));

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::record::{Block, Content, Envelope, Link, Message, bare};
+use super::record::{Block, Content, Envelope, Link, Message, Tokens, bare};
 use crate::formats::json;
 use crate::formats::lenient::{Count, Flag, Float, Object, Text};
 use crate::formats::skim::{Raw, Skim};
@@ -106,7 +106,7 @@ fn message<'a>(skim: &mut Skim<'a>) -> Option<Object<Message<'a>>> {
             "id" => 0 message.id, text;
             "model" => 1 message.model, text;
             "content" => 2 message.content, content;
-            "usage" => 3 message.usage, object;
+            "usage" => 3 message.usage, tokens;
         });
         Some(())
     })?;
@@ -151,7 +151,7 @@ fn block<'a>(skim: &mut Skim<'a>) -> Option<Block<'a>> {
             "name" => 4 block.name, text;
             "input" => 5 block.input, raw;
             "tool_use_id" => 6 block.tool_use_id, text;
-            "content" => 7 block.content, raw;
+            "content" => 7 (block.content, block.texts), parts;
             "is_error" => 8 block.is_error, flag;
             "from" => 9 block.from, object;
             "to" => 10 block.to, object;
@@ -186,6 +186,30 @@ fn flag(skim: &mut Skim<'_>) -> Option<Flag> {
 fn raw<'a>(skim: &mut Skim<'a>) -> Option<Option<Raw<'a>>> {
     let raw = skim.value()?;
     Some((raw.get() != "null").then_some(raw))
+}
+
+/// A block's content, and the texts in it where it is a list of parts.
+fn parts<'a>(skim: &mut Skim<'a>) -> Option<(Option<Raw<'a>>, Option<Vec<Raw<'a>>>)> {
+    if skim.peek()? != b'[' {
+        return Some((raw(skim)?, None));
+    }
+    let start = skim.position();
+    let mut texts = Vec::new();
+    skim.items(|skim| {
+        if skim.peek()? != b'{' {
+            skim.value()?;
+            return Some(());
+        }
+        let mut seen = Seen::default();
+        let mut text = None;
+        skim.fields(|skim, key| {
+            take!(seen, key, skim, { "text" => 0 text, raw; });
+            Some(())
+        })?;
+        texts.extend(text);
+        Some(())
+    })?;
+    Some((skim.raw_since(start), Some(texts)))
 }
 
 /// What of a `toolUseResult` is needed while indexing.
@@ -233,8 +257,35 @@ fn result<'a>(skim: &mut Skim<'a>) -> Option<(Option<Raw<'a>>, Option<LookedInto
     Some(((raw.get() != "null").then_some(raw), Some(looked_into)))
 }
 
+/// Nearly all numbers are plain digits.
 fn count(skim: &mut Skim<'_>) -> Option<Count> {
-    small(skim)
+    let raw = skim.value()?.get();
+    let is_plain = raw.bytes().all(|byte| byte.is_ascii_digit());
+    match raw.parse() {
+        Ok(number) if is_plain => Some(Count(Some(number))),
+        _ => serde_json::from_str(raw).ok(),
+    }
+}
+
+fn tokens(skim: &mut Skim<'_>) -> Option<Object<Tokens>> {
+    if skim.peek()? != b'{' {
+        skim.value()?;
+        return Some(Object(None));
+    }
+    let mut tokens = Tokens::default();
+    let mut seen = Seen::default();
+    skim.fields(|skim, key| {
+        take!(seen, key, skim, {
+            "input_tokens" => 0 tokens.input_tokens, count;
+            "output_tokens" => 1 tokens.output_tokens, count;
+            "cache_read_input_tokens" => 2 tokens.cache_read_input_tokens, count;
+            "cache_creation_input_tokens" => 3 tokens.cache_creation_input_tokens, count;
+            "cache_creation" => 4 tokens.cache_creation, object;
+            "output_tokens_details" => 5 tokens.output_tokens_details, object;
+        });
+        Some(())
+    })?;
+    Some(Object(Some(tokens)))
 }
 
 fn float(skim: &mut Skim<'_>) -> Option<Float> {
@@ -255,11 +306,18 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
+    use super::super::pieces::texts_in;
     use super::*;
 
     /// Both ways, where the quick one is taken.
     fn agree(text: &str) -> bool {
-        let Some(quick) = envelope(text) else { return false };
+        let Some(mut quick) = envelope(text) else { return false };
+        if let Some(Message { content: Content::Blocks(blocks), .. }) = &mut quick.message.0 {
+            for block in blocks {
+                let read_again = block.content.filter(|raw| raw.get().starts_with('[')).map(texts_in);
+                assert_eq!(block.texts.take(), read_again, "{text}");
+            }
+        }
         let mut strict: Envelope = serde_json::from_str(text).expect("the strict parser takes it too");
         // Where the quick way sees it on the way.
         if quick.looked_into.is_some() {
@@ -335,6 +393,7 @@ mod tests {
             "attachment",
             "from",
             "is_error",
+            "tool_use_id",
             "timestamp",
             "other",
             "totalCostUSD",

@@ -1,11 +1,11 @@
 //! Steps: where on the active chain a person spoke, and what the turns after it came to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::chain::{Walk, is_api_error, reached_model};
 use super::events::Timeline;
-use super::index::{Flags, Index, NONE, Role, Symbol, What};
+use super::index::{Bits, Flags, Index, NONE, Role, Symbol, SymbolSet, What};
 use super::question;
 use super::usage::Responses;
 use crate::model::{EventKind, NodeId, Outcome, Place, Step, StepKind, Timestamp, Usage};
@@ -28,11 +28,8 @@ pub(super) struct Mark {
 /// A prompt is a step; a slash command is one when the model ran it; a question is one when its answer is on the chain.
 pub(super) fn marks(index: &Index, walk: &Walk) -> Vec<Mark> {
     let mut marks = Vec::new();
-    let mut positions = HashMap::new();
-    for (at, record) in (0_u32..).zip(&walk.chain) {
-        positions.insert(*record, at);
-    }
-    let mut asked = HashSet::new();
+    let positions = answer_positions(index, walk);
+    let mut asked = SymbolSet::of(&index.symbols);
     for (position, number) in (0_u32..).zip(&walk.chain) {
         let Some(record) = index.record(*number) else { continue };
         for (piece_number, piece) in index.pieces_of(*number) {
@@ -54,6 +51,25 @@ pub(super) fn marks(index: &Index, walk: &Walk) -> Vec<Mark> {
         }
     }
     marks
+}
+
+/// The positions in the chain of the records that answer questions.
+fn answer_positions(index: &Index, walk: &Walk) -> HashMap<u32, u32> {
+    let pieces = walk.chain.iter().flat_map(|number| index.pieces_of(*number));
+    let answers = pieces.filter_map(|(_, piece)| match piece.what {
+        What::Call { asks: true, id, .. } => answer_on_chain(index, walk, id),
+        _ => None,
+    });
+    let mut positions: HashMap<u32, u32> = answers.map(|answer| (answer, NONE)).collect();
+    if !positions.is_empty() {
+        for (at, record) in (0..).zip(&walk.chain) {
+            if let Some(position) = positions.get_mut(record) {
+                *position = at;
+            }
+        }
+    }
+    positions.retain(|_, position| *position != NONE);
+    positions
 }
 
 /// The record that answers a question, when it holds answers.
@@ -78,9 +94,14 @@ pub(super) struct Targets {
 /// response that asked: its target is the record before the first of that response.
 pub(super) fn targets(index: &Index, walk: &Walk, marks: &[Mark]) -> Vec<Targets> {
     let message_of = |record: u32| index.record(record).map_or(NONE, |record| index.answer(record).message);
-    let mut responses: HashMap<Symbol, u32> = HashMap::new();
-    for (at, record) in (0..).zip(&walk.chain) {
-        responses.entry(message_of(*record)).or_insert(at);
+    let asking = marks.iter().filter(|mark| mark.answer.is_some()).map(|mark| (message_of(mark.record), NONE));
+    let mut responses: HashMap<u32, u32> = asking.filter(|(message, _)| *message != NONE).collect();
+    if !responses.is_empty() {
+        for (at, record) in (0..).zip(&walk.chain) {
+            if let Some(first) = responses.get_mut(&message_of(*record)).filter(|first| **first == NONE) {
+                *first = at;
+            }
+        }
     }
     let mut before_next = u32::try_from(walk.chain.len()).ok().and_then(|len| len.checked_sub(1));
     let mut targets = Vec::with_capacity(marks.len());
@@ -88,7 +109,7 @@ pub(super) fn targets(index: &Index, walk: &Walk, marks: &[Mark]) -> Vec<Targets
         targets.push(match mark.answer {
             Some(answer) => {
                 let message = message_of(mark.record);
-                let first = responses.get(&message).filter(|_| message != NONE).copied().unwrap_or(mark.position);
+                let first = responses.get(&message).copied().unwrap_or(mark.position);
                 Targets { revert: first.min(mark.position).checked_sub(1), fork: Some(answer) }
             }
             None => {
@@ -115,7 +136,7 @@ pub(super) fn steps(
     bar: Bar,
 ) -> Vec<Step> {
     let all = targets(index, walk, marks);
-    let mut counted = HashSet::new();
+    let mut counted = Bits::below(index.messages.len());
     let mut steps = Vec::with_capacity(marks.len());
     let end = u32::try_from(walk.chain.len()).unwrap_or(NONE);
     // What was answered before the first step is no step's.
@@ -224,7 +245,7 @@ impl Turn {
 
 /// Goes over the records of a turn, which are those at the chain positions in `range`. Responses in `counted` are paid
 /// for already.
-fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, counted: &mut HashSet<Symbol>) -> Turn {
+fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, counted: &mut Bits) -> Turn {
     let mut turn = Turn { model: NONE, usage: Usage::default(), ended_at: None, tail: Tail::Nothing };
     let mut over = None;
     // The last request failed, as far as the records tell.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::append;
 use super::chain::{Forest, Walk, leaf};
 use super::events::{Linked, Links};
 use super::index::{Flags, Index, NONE, Piece, Role, Symbol, What};
@@ -68,6 +69,7 @@ struct Meta<'a> {
 pub(super) fn read_all(
     path: &Path,
     index: &Index,
+    known: &[AgentFile],
     observer: &dyn Observer,
 ) -> Result<(Vec<AgentFile>, Vec<Problem>), ReadError> {
     let mut candidates = Vec::new();
@@ -87,9 +89,8 @@ pub(super) fn read_all(
     candidates.truncate(MAX_FILES);
     let mut agents = Vec::with_capacity(candidates.len());
     for candidate in candidates {
-        let opened = SourceFile::open(&candidate.path)
-            .and_then(|source| Ok((read::read(&source, Framing::Lines, observer.watch(), &mut |_, _| {})?, source)));
-        match opened {
+        let known = known.iter().find(|agent| agent.source.path() == candidate.path);
+        match read_agent(&candidate.path, known, observer) {
             Ok((index, source)) => agents.push(agent_file(candidate, index, source)),
             Err(error @ ReadError::Cancelled(_)) => return Err(error),
             Err(error) => problems.push(Problem {
@@ -104,6 +105,25 @@ pub(super) fn read_all(
     Ok((agents, problems))
 }
 
+/// Reads an agent's file, or what was appended to it.
+fn read_agent(
+    path: &Path,
+    known: Option<&AgentFile>,
+    observer: &dyn Observer,
+) -> Result<(Arc<Index>, Arc<SourceFile>), ReadError> {
+    let source = Arc::new(SourceFile::open(path)?);
+    if let Some(known) = known {
+        if source.identity() == known.source.identity() {
+            return Ok((Arc::clone(&known.index), Arc::clone(&known.source)));
+        }
+        if let Some(index) = append::read_on(&known.index, &known.source, &source, observer.watch())? {
+            return Ok((Arc::new(index), source));
+        }
+    }
+    let index = read::read(&source, Framing::Lines, observer.watch(), &mut |_, _| {})?;
+    Ok((Arc::new(index), source))
+}
+
 /// A notice when there are more files of agents than are opened.
 fn left_out(files: usize) -> Option<Problem> {
     let left_out = files.checked_sub(MAX_FILES).filter(|count| *count > 0)?;
@@ -116,7 +136,7 @@ fn left_out(files: usize) -> Option<Problem> {
     })
 }
 
-fn agent_file(candidate: Candidate, index: Index, source: SourceFile) -> AgentFile {
+fn agent_file(candidate: Candidate, index: Arc<Index>, source: Arc<SourceFile>) -> AgentFile {
     let meta_path = candidate.path.with_extension("meta.json");
     let text = meta_text(&meta_path);
     let meta = text.as_deref().and_then(|text| serde_json::from_str::<Meta>(text).ok());
@@ -124,14 +144,14 @@ fn agent_file(candidate: Candidate, index: Index, source: SourceFile) -> AgentFi
     let meta = meta.unwrap_or_default();
     AgentFile {
         id: candidate.id,
-        source: Arc::new(source),
+        source,
         relative: candidate.relative,
         tool_use_id: meta.tool_use_id.to_owned_option(),
         description: meta.name(),
         finished: meta.finished.0,
         meta_path: found.then_some(meta_path),
         workflow: candidate.workflow,
-        index: Arc::new(index),
+        index,
     }
 }
 
@@ -413,7 +433,7 @@ pub(super) fn gather(index: &Arc<Index>, forest: &Forest, chain: &[u32], files: 
         let id = id.unwrap_or_else(|| index.node_id(root).to_string());
         let brief = members.iter().find_map(|member| brief_in(index, *member)).unwrap_or(0);
         let call = callers.find(index, &id, None, None, brief);
-        let responses = Responses::new_of(index, &members);
+        let responses = Responses::new_of(index, members.iter().copied());
         let answered = answered(index, &walk);
         let subagent = Subagent {
             id,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::index::{Index, NONE, Record, Symbol};
+use super::index::{Index, NONE, Record};
 use super::record::Tokens;
 use crate::model::Usage;
 
@@ -31,7 +31,7 @@ pub(super) fn of(tokens: &Tokens) -> Usage {
 /// holds the final ones, and the records are never added up.
 #[derive(Debug, Default)]
 pub(super) struct Responses {
-    best: HashMap<Symbol, u32, foldhash::fast::RandomState>,
+    best: HashMap<u32, u32, foldhash::fast::RandomState>,
     /// Counters of records that name no response.
     nameless: Vec<u32>,
 }
@@ -42,8 +42,8 @@ impl Responses {
     }
 
     /// Only of some of the records.
-    pub fn new_of(index: &Index, members: &[u32]) -> Self {
-        Self::among(index, members.iter().filter_map(|member| index.record(*member)))
+    pub fn new_of(index: &Index, members: impl Iterator<Item = u32>) -> Self {
+        Self::among(index, members.filter_map(|member| index.record(member)))
     }
 
     fn among<'a>(index: &Index, records: impl Iterator<Item = &'a Record>) -> Self {
@@ -69,7 +69,7 @@ impl Responses {
     }
 
     /// The counters of a record's response; the record's own where it names no response.
-    pub fn of(&self, index: &Index, message: Symbol, usage: u32) -> Option<Usage> {
+    pub fn of(&self, index: &Index, message: u32, usage: u32) -> Option<Usage> {
         let usage = self.best.get(&message).copied().unwrap_or(usage);
         index.counters.get(usage)
     }
