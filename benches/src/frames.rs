@@ -21,13 +21,14 @@ const PAUSE: Duration = Duration::from_millis(4);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Where the pointer is for each kind of movement.
-const CONVERSATION: Pos2 = pos2(700.0, 600.0);
-const STEPS: Pos2 = pos2(120.0, 600.0);
-const TIMELINE: Pos2 = pos2(700.0, 100.0);
+pub const CONVERSATION: Pos2 = pos2(700.0, 600.0);
+pub const STEPS: Pos2 = pos2(120.0, 600.0);
+pub const TIMELINE: Pos2 = pos2(700.0, 100.0);
 
-struct Window {
+/// The whole window, without a screen.
+pub struct Window {
     context: Context,
-    app: App,
+    pub app: App,
     time: f64,
 }
 
@@ -40,10 +41,15 @@ impl FilePicker for NoDialog {
 }
 
 impl Window {
-    fn open(path: &Path) -> Self {
+    pub fn open(path: &Path) -> Self {
+        Self::open_waking(path, || {})
+    }
+
+    /// The same; `wake` is called from other threads when there is something to draw.
+    pub fn open_waking(path: &Path, wake: impl Fn() + Send + Sync + 'static) -> Self {
         let context = Context::default();
         let surroundings = Surroundings {
-            wake: Arc::new(|| {}),
+            wake: Arc::new(wake),
             picker: Arc::new(NoDialog),
             settings_path: None,
             claude_projects: None,
@@ -54,7 +60,7 @@ impl Window {
     }
 
     /// Draws one frame; the processor time it took on this thread.
-    fn frame(&mut self, events: Vec<Event>) -> Duration {
+    pub fn frame(&mut self, events: Vec<Event>) -> Duration {
         self.time += 1.0 / 60.0;
         let input = RawInput {
             screen_rect: Some(Rect::from_min_size(Pos2::ZERO, vec2(SIZE.0, SIZE.1))),
@@ -70,7 +76,7 @@ impl Window {
         after.zip(before).map_or(Duration::ZERO, |(after, before)| after.saturating_sub(before))
     }
 
-    fn scroll(&mut self, at: Pos2, delta_px: f32) -> Duration {
+    pub fn scroll(&mut self, at: Pos2, delta_px: f32) -> Duration {
         std::thread::sleep(PAUSE);
         self.frame(vec![
             Event::PointerMoved(at),
@@ -84,7 +90,7 @@ impl Window {
         ])
     }
 
-    fn steps(&self) -> usize {
+    pub fn steps(&self) -> usize {
         self.app.workspace.active().and_then(|document| document.session()).map_or(0, |session| session.steps.len())
     }
 }

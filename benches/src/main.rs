@@ -4,9 +4,12 @@
 //! starts itself again with `measure NAME FILE`.
 
 mod database;
+mod follow;
 mod frames;
+mod idle;
 mod probe;
 mod search;
+mod smooth;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,8 +29,15 @@ stepline-bench [--runs N] FILE                   measure opening this file
 stepline-bench systems [--mb N] [--runs N]       make a database of N MB (500) with 300 sessions and a journal of 64 MiB,
                                                  and measure listing and opening
 stepline-bench search [--mb N] [--runs N] [FILE] measure searching a transcript of N MB (1000), or this file, beside ripgrep
+stepline-bench frames [--events N] [--seed N]    measure the frames of a session of N events (1 000 000) beside those of one
+                                                 of a thousand
+stepline-bench follow [--mb N] [--seed N]        append 10 MB/s to a transcript of N MB (100) that the window follows, and
+                                                 measure how long after a write it shows, and what is read for it
+stepline-bench idle FILE                         open this file in the real window, under Xvfb, and measure 10 s at rest
 stepline-bench generate [--mb N] [--seed N] FILE write such a transcript
 ";
+
+const COMMANDS: [&str; 8] = ["measure", "search", "measure-frames", "generate", "systems", "frames", "follow", "idle"];
 
 fn main() -> ExitCode {
     match run() {
@@ -55,6 +65,16 @@ fn run() -> Result<()> {
             let file = arguments.values.first().map(PathBuf::from);
             search::report(file, arguments.options, arguments.runs)?;
         }
+        "measure-frames" => {
+            let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            println!("{}", smooth::measure(Path::new(file))?);
+        }
+        "follow" => follow::report(arguments.options.bytes, arguments.options.seed)?,
+        "idle" => {
+            let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            idle::report(Path::new(file))?;
+        }
+        "frames" => smooth::report(arguments.events, arguments.options.seed)?,
         "systems" => systems(arguments.options.bytes, arguments.options.seed, arguments.runs)?,
         "help" => print!("{USAGE}"),
         _ => {
@@ -69,13 +89,14 @@ struct Arguments {
     command: String,
     options: Options,
     runs: usize,
+    events: u64,
     values: Vec<OsString>,
 }
 
 impl Arguments {
     fn parse(mut parser: Parser) -> Result<Self> {
         let options = Options { bytes: 100_000_000, seed: 1 };
-        let mut arguments = Self { command: String::new(), options, runs: 3, values: Vec::new() };
+        let mut arguments = Self { command: String::new(), options, runs: 3, events: 1_000_000, values: Vec::new() };
         let mut sized = false;
         while let Some(argument) = parser.next()? {
             match argument {
@@ -85,11 +106,12 @@ impl Arguments {
                 }
                 Arg::Long("seed") => arguments.options.seed = parser.value()?.parse()?,
                 Arg::Long("runs") => arguments.runs = parser.value()?.parse::<usize>()?.max(1),
+                Arg::Long("events") => arguments.events = parser.value()?.parse()?,
                 Arg::Long("help") | Arg::Short('h') => arguments.command = "help".to_owned(),
                 Arg::Value(word)
                     if arguments.command.is_empty()
                         && arguments.values.is_empty()
-                        && ["measure", "generate", "systems", "search"].iter().any(|known| word == *known) =>
+                        && COMMANDS.iter().any(|command| word == *command) =>
                 {
                     arguments.command = word.to_string_lossy().into_owned();
                 }

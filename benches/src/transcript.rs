@@ -1,5 +1,6 @@
 //! Writes made-up Claude Code transcripts of any size, in the record shapes of the agent's version 2.1.
 
+pub mod brief;
 mod records;
 
 use std::io::{self, Write};

@@ -127,6 +127,12 @@ pub trait Recording: Send + Sync {
         watched(self.files())
     }
 
+    /// Whether its files are only ever appended to while their program writes them, so that what they hold at any moment
+    /// can be read; others are left alone until their writer rests.
+    fn is_appended_to(&self) -> bool {
+        false
+    }
+
     /// The same session with what was appended to its files since they were read, read on from there. `None` where only
     /// reading them anew tells what is in them now.
     fn grown(&self, _: &dyn Observer) -> Result<Option<Arc<dyn Recording>>, OpenError> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bodies::Bodies;
+use super::outline::{Outline, Outlined};
 use super::player::Player;
 use super::search::Search;
 use super::text::one_line;
@@ -65,8 +66,8 @@ pub struct Document {
     /// What it is read from: what was named, until that turned out to hold this one session.
     pub reference: SessionRef,
     pub state: State,
-    recording: Option<Arc<dyn Recording>>,
-    /// Grows by one whenever `recording` is another one; what was laid out for an older one is stale.
+    read: Option<Outlined>,
+    /// Grows by one whenever `read` is another one; what was laid out for an older one is stale.
     pub generation: u64,
     selected: Option<u32>,
     selected_id: Option<NodeId>,
@@ -104,7 +105,7 @@ impl Document {
             id,
             reference,
             state: State::Reading { done_bytes: 0, total_bytes: 0 },
-            recording: None,
+            read: None,
             generation: 0,
             selected: None,
             selected_id: None,
@@ -138,11 +139,16 @@ impl Document {
     }
 
     pub fn recording(&self) -> Option<&Arc<dyn Recording>> {
-        self.recording.as_ref()
+        self.read.as_ref().map(|read| &read.recording)
     }
 
     pub fn session(&self) -> Option<&Session> {
-        self.recording.as_deref().map(Recording::session)
+        self.read.as_ref().map(|read| read.recording.session())
+    }
+
+    /// The overview of the session.
+    pub fn outline(&self) -> Option<&Outline> {
+        self.read.as_ref().map(|read| &*read.outline)
     }
 
     /// Whether all of the file has been read.
@@ -189,21 +195,27 @@ impl Document {
     }
 
     /// Takes what was read, keeping the reader's place: the selected step is found again by its id.
-    pub fn set_recording(&mut self, recording: Arc<dyn Recording>) {
+    pub fn set_read(&mut self, read: Outlined) {
         self.remember_match();
-        let session = recording.session();
+        let session = read.recording.session();
         let found = self
             .selected_id
             .as_ref()
-            .and_then(|id| session.steps.iter().find(|step| step.step_id == *id))
+            .and_then(|id| {
+                // Mostly it is where it was.
+                let same = self.selected.and_then(|number| session.step(number)).filter(|step| step.step_id == *id);
+                same.or_else(|| session.steps.iter().find(|step| step.step_id == *id))
+            })
             .or_else(|| session.step(self.selected.unwrap_or(1)))
             .or(session.steps.last())
             .map(|step| (step.number, step.step_id.clone()));
         // Events are found again by their place in the file.
         let place = |event: usize| self.session().and_then(|old| old.events.glance(event)).map(|event| event.place);
-        let selected_event = self.selected_event.and_then(place);
-        let selected_event = selected_event
-            .and_then(|place| session.events.glances(0..session.events.len()).position(|event| event.place == place));
+        let selected_event = self.selected_event.and_then(|index| {
+            let place = place(index)?;
+            let is_there = |index: &usize| session.events.glance(*index).is_some_and(|event| event.place == place);
+            Some(index).filter(is_there).or_else(|| (0..session.events.len()).find(is_there))
+        });
         // A replay goes on where everything up to its position is still the same.
         let replays = self.player.as_ref().is_some_and(|player| {
             let last = player.range.end.saturating_sub(1);
@@ -216,7 +228,7 @@ impl Document {
         self.generation += 1;
         self.bodies.clear();
         self.search.forget_marks();
-        self.recording = Some(recording);
+        self.read = Some(read);
         (self.selected, self.selected_id) = found.map_or((None, None), |(number, id)| (Some(number), Some(id)));
     }
 

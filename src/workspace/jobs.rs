@@ -9,12 +9,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use super::bodies::TextKey;
 use super::document::DocumentId;
 use super::found::FoundSession;
+use super::outline::Outlined;
 use super::search::Marks;
 use super::text::EventText;
 use crate::actions::{ForkReceipt, RevertDone, RevertPlan};
@@ -38,13 +40,14 @@ pub enum Message {
     /// The part of a file that has been read so far.
     Partial {
         document: DocumentId,
-        recording: Arc<dyn Recording>,
+        read: Outlined,
     },
     Opened {
         document: DocumentId,
         reference: SessionRef,
-        result: Result<Arc<dyn Recording>, String>,
+        result: Result<Outlined, String>,
         receipts: Vec<(PathBuf, u32)>,
+        took: Duration,
     },
     Text {
         document: DocumentId,

@@ -9,11 +9,12 @@ use super::command::Command;
 use super::document::{Document, DocumentId, State};
 use super::jobs::{Failure, Message};
 use super::notices::Level;
+use super::outline::Outlined;
 use super::player::Played;
 use super::requests::SEARCH;
 use super::{Dialog, Workspace};
 use crate::actions::{ForkReceipt, RevertDone};
-use crate::formats::{self, Recording, SessionRef, Source};
+use crate::formats::{self, SessionRef, Source};
 use crate::store::Receipt;
 
 /// So many files that are named together get a tab each.
@@ -42,17 +43,17 @@ impl Workspace {
                     (*done, *total) = (done_bytes, total_bytes);
                 }
             }
-            Message::Partial { document, recording } => {
+            Message::Partial { document, read } => {
                 if let Some(document) = self.document_mut(document)
                     && !document.is_whole()
                 {
                     let id = document.id;
-                    document.set_recording(recording);
+                    document.set_read(read);
                     self.search_again(id);
                 }
             }
-            Message::Opened { document, reference, result, receipts } => {
-                self.opened(document, reference, result, receipts);
+            Message::Opened { document, reference, result, receipts, took } => {
+                self.opened(document, reference, result, receipts, took);
             }
             Message::Text { document, generation, key, result } => {
                 if let Some(document) = self.document_mut(document)
@@ -142,9 +143,11 @@ impl Workspace {
         &mut self,
         id: DocumentId,
         reference: SessionRef,
-        result: Result<Arc<dyn Recording>, String>,
+        result: Result<Outlined, String>,
         receipts: Vec<(PathBuf, u32)>,
+        took: Duration,
     ) {
+        self.followed.go_on(id);
         let Some(document) = self.document_mut(id) else { return };
         document.reference = reference;
         document.receipts = receipts;
@@ -152,13 +155,13 @@ impl Workspace {
         let again = std::mem::take(&mut document.changed_meanwhile);
         let was_open = document.is_whole();
         match result {
-            Ok(recording) => {
+            Ok(read) => {
                 let path = document.path().to_owned();
-                let watched = recording.watched();
-                document.set_recording(recording);
+                let (watched, appended) = (read.recording.watched(), read.recording.is_appended_to());
+                document.set_read(read);
                 document.state = State::Whole;
                 document.gone = false;
-                self.followed.follow(id, watched);
+                self.followed.follow(id, watched, appended, took);
                 self.search_again(id);
                 if !was_open {
                     self.settings.remember(&path);
@@ -207,6 +210,7 @@ impl Workspace {
     /// What was named holds several sessions: files that were named one by one get a tab each while they are few, else
     /// the tab lists what there is.
     fn listed(&mut self, id: DocumentId, source: Source) {
+        self.followed.go_on(id);
         let Some(document) = self.document_mut(id) else { return };
         document.reading = None;
         document.changed_meanwhile = false;
@@ -343,7 +347,8 @@ impl Workspace {
             Command::PlayNextMarker => player.next_marker(&session.events),
             _ => {
                 let position = player.position();
-                let next = session.steps.iter().map(|step| step.events.start).find(|start| *start > position);
+                let next = session.steps.partition_point(|step| step.events.start <= position);
+                let next = session.steps.get(next).map(|step| step.events.start);
                 player.next_step(next)
             }
         };

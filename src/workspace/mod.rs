@@ -10,6 +10,7 @@ pub mod follow;
 pub mod found;
 pub mod jobs;
 pub mod notices;
+pub mod outline;
 pub mod picker;
 pub mod player;
 pub mod search;
@@ -163,6 +164,11 @@ impl Workspace {
         self.found.is_none()
             || matches!(self.dialog, Some(Dialog::Revert { plan: None, .. }))
             || self.documents.iter().any(|document| document.is_reading() || document.action.is_some())
+    }
+
+    /// Looks whether open files have changed: the system does not tell what other machines write.
+    pub fn look_at_files(&self) {
+        self.followed.ring();
     }
 
     /// Opens what these paths hold together in a tab, or shows the tab that has it. Where they hold several sessions, the

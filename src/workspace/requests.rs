@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use super::bodies::{Slot, TextKey};
 use super::command::Command;
 use super::document::{Action, Document, DocumentId, Fold, State};
 use super::jobs::{Failure, MarkJob, Message, Outbox, TextJob, cancel_flag};
 use super::notices::Level;
+use super::outline::Outlined;
 use super::picker::Pick;
 use super::player::Player;
 use super::settings::Theme;
@@ -248,15 +250,20 @@ impl Workspace {
         let cancelled = cancel_flag();
         document.reading = Some(Arc::clone(&cancelled));
         let named = document.reference.clone();
-        let wants_partial = document.recording().is_none();
+        let former = document.recording().cloned();
         self.jobs.run("read", Some(id), move |outbox| {
-            let reader = Reader { outbox, document: id, cancelled: &cancelled, wants_partial };
-            outbox.send(match reader.open(named) {
+            let start = Instant::now();
+            let reader = Reader { outbox, document: id, cancelled: &cancelled, wants_partial: former.is_none() };
+            let read = match former {
+                Some(former) => reader.read_on(named, &*former),
+                None => reader.open(named),
+            };
+            outbox.send(match read {
                 Read::Session(reference, result) => {
                     let receipts = find_receipts(reference.path());
                     let receipts = receipts.into_iter().map(|(path, receipt)| (path, receipt.step_number)).collect();
-                    let result = result.map_err(|error| error.to_string());
-                    Message::Opened { document: id, reference, result, receipts }
+                    let result = result.map(Outlined::new).map_err(|error| error.to_string());
+                    Message::Opened { document: id, reference, result, receipts, took: start.elapsed() }
                 }
                 Read::Several(source) => Message::Listed { document: id, source },
             });
@@ -482,6 +489,16 @@ enum Read {
 }
 
 impl Reader<'_> {
+    /// Reads what was read before, once it has changed: on from its end where that tells all, else anew.
+    fn read_on(&self, named: SessionRef, former: &dyn Recording) -> Read {
+        let progress = |_, _| {};
+        match former.grown(&Observing { reader: self, watch: Watch::new(self.cancelled, &progress) }) {
+            Ok(Some(recording)) => Read::Session(named, Ok(recording)),
+            // What is wrong with it, if anything is, is said by who reads all of it.
+            Ok(None) | Err(_) => self.open(named),
+        }
+    }
+
     fn open(&self, named: SessionRef) -> Read {
         let progress = |done_bytes, total_bytes| {
             let message = Message::ReadingProgress { document: self.document, done_bytes, total_bytes };
@@ -521,7 +538,8 @@ impl Observer for Observing<'_> {
     }
 
     fn partial(&self, recording: Arc<dyn Recording>) {
-        self.reader.outbox.send(Message::Partial { document: self.reader.document, recording });
+        let read = Outlined::new(recording);
+        self.reader.outbox.send(Message::Partial { document: self.reader.document, read });
     }
 
     fn wants_partial(&self) -> bool {

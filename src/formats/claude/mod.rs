@@ -197,6 +197,10 @@ impl Recording for Transcript {
         &self.files
     }
 
+    fn is_appended_to(&self) -> bool {
+        true
+    }
+
     fn grown(&self, observer: &dyn Observer) -> Result<Option<Arc<dyn Recording>>, OpenError> {
         append::grown(self, observer).map_err(given_up)
     }

@@ -21,8 +21,7 @@ impl App {
         bars::top(ui, theme, &self.workspace, &mut self.tabs, &mut self.requests);
         bars::status(ui, theme, &self.workspace, &mut self.requests);
         if let Some(document) = self.workspace.active() {
-            let kinds = &mut self.views.entry(document.id).or_default().kinds;
-            replay::show(ui, theme, document, kinds, &mut self.requests);
+            replay::show(ui, theme, document, &mut self.requests);
             let bar = &mut self.views.entry(document.id).or_default().search;
             search::show(ui, theme, document, bar, &mut self.requests);
         }

@@ -39,6 +39,9 @@ impl App {
             // What is dropped together belongs together.
             self.requests.push(Request::Open(dropped));
         }
+        if context.input(|input| input.events.contains(&egui::Event::WindowFocused(true))) {
+            self.workspace.look_at_files();
+        }
         let open_dialog = self.workspace.dialog.is_some();
         let open_search = self.workspace.active().is_some_and(|document| document.search.is_open);
         self.requests.extend(keys::commands(context, open_dialog, open_search).into_iter().map(Request::Run));

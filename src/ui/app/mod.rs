@@ -76,7 +76,6 @@ pub struct DocumentView {
     pub conversation: ConversationState,
     pub inspector: InspectorState,
     pub choose: ChooseState,
-    kinds: replay::Kinds,
     search: search::SearchBar,
 }
 

@@ -18,30 +18,10 @@ const HEIGHT: f32 = 40.0;
 const BUTTONS_PX: f32 = 152.0;
 const RIGHT_PX: f32 = 148.0;
 
-/// The kinds of marker that a session has, in their usual order.
-#[derive(Default)]
-pub struct Kinds {
-    of: Option<u64>,
-    kinds: Vec<MarkerKind>,
-}
-
-impl Kinds {
-    /// Looked for once in each reading of the file: a session may have a million events.
-    pub fn of(&mut self, document: &Document, session: &Session) -> &[MarkerKind] {
-        if self.of != Some(document.generation) {
-            self.of = Some(document.generation);
-            let marked = session.events.glances(0..session.events.len()).filter(Glance::is_marked);
-            let found: std::collections::BTreeSet<MarkerKind> = marked.filter_map(|event| event.marker).collect();
-            self.kinds = MarkerKind::ALL.into_iter().filter(|kind| found.contains(kind)).collect();
-        }
-        &self.kinds
-    }
-}
-
 /// Draws the bar while a replay goes on. What has no room is said shorter, or goes into a menu; nothing overlaps.
-pub fn show(ui: &mut Ui, theme: &Theme, document: &Document, kinds: &mut Kinds, requests: &mut Vec<Request>) {
+pub fn show(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
     let (Some(player), Some(session)) = (document.player.as_ref(), document.session()) else { return };
-    let kinds = kinds.of(document, session);
+    let kinds = document.outline().map_or(&[][..], |outline| &outline.kinds);
     Panel::bottom("replay").exact_size(HEIGHT).frame(bar(theme.raised).stroke(Stroke::NONE)).show(ui, |ui| {
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = space::S;

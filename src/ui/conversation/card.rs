@@ -26,7 +26,7 @@ impl Draw<'_, '_> {
         self.dim_step(ui, step);
         let colour = self.theme.step(step.kind);
         let fill = if self.is_selected(step) { self.theme.accent_bg } else { self.theme.panel };
-        let asked = self.table.question(index);
+        let asked = self.listed.table.question(index);
         self.framed(ui, 0.0, colour, fill, |draw, ui| {
             let questions: Vec<_> = draw.session.events.range(asked).collect();
             let asks = step.kind == StepKind::QuestionAnswer && questions.iter().any(|event| event.marker.is_some());

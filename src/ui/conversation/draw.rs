@@ -13,13 +13,13 @@ use super::super::widgets::icons::{self, Icon};
 use super::super::widgets::marked::Marked;
 use super::super::widgets::{selectable, take_text_click};
 use super::super::words;
-use super::rows::{Row, Table};
 use super::texts::{Texts, Wanted};
 use crate::formats::search::{At, Part};
 use crate::model::{Event, EventKind, Session, Step, ToolState, clock, duration_words};
 use crate::workspace::Request;
 use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::Document;
+use crate::workspace::outline::rows::{Listed, Row};
 use crate::workspace::player::Player;
 use crate::workspace::search::{Marks, Ranges};
 use crate::workspace::text::{EventText, one_line, visible};
@@ -41,7 +41,7 @@ pub struct Draw<'s, 'a> {
     pub theme: &'static Theme,
     pub document: &'a Document,
     pub session: &'a Session,
-    pub table: &'s Table,
+    pub listed: Listed<'a>,
     pub texts: &'s mut Texts,
     requests: Vec<Request>,
     /// The events in whose rows the selected event is, and the one played last.
@@ -50,12 +50,12 @@ pub struct Draw<'s, 'a> {
 }
 
 impl<'s, 'a> Draw<'s, 'a> {
-    pub fn new(scene: &Scene<'a>, table: &'s Table, texts: &'s mut Texts) -> Self {
+    pub fn new(scene: &Scene<'a>, listed: Listed<'a>, texts: &'s mut Texts) -> Self {
         let (theme, document, session) = (scene.theme, scene.document, scene.session);
-        let owner = |event: Option<usize>| event.map(|event| table.owner(event));
+        let owner = |event: Option<usize>| event.map(|event| listed.table.owner(event, &session.events));
         let selected = owner(document.selected_event());
         let current = owner(document.player.as_ref().and_then(Player::current));
-        Self { theme, document, session, table, texts, requests: Vec::new(), selected, current }
+        Self { theme, document, session, listed, texts, requests: Vec::new(), selected, current }
     }
 
     /// What was asked for.
@@ -123,9 +123,9 @@ impl<'s, 'a> Draw<'s, 'a> {
 
     /// Changes when a row's text arrives.
     pub fn stamp(&self, row: usize) -> u64 {
-        let key = match self.table.rows.get(row) {
+        let key = match self.listed.get(row) {
             Some(Row::Card(step)) => TextKey::Prompt(step + 1),
-            Some(Row::Event(index)) => TextKey::Event(*index as usize),
+            Some(Row::Event(index)) => TextKey::Event(index as usize),
             _ => return 0,
         };
         self.texts.stamp(key, self.document, self.session)
@@ -133,16 +133,16 @@ impl<'s, 'a> Draw<'s, 'a> {
 
     /// What a screen reader says for a row.
     pub fn name(&self, row: usize) -> String {
-        match self.table.rows.get(row) {
+        match self.listed.get(row) {
             Some(Row::Before) => "Before the first step".to_owned(),
-            Some(Row::Header(step)) => self.step(*step).map(step_name).unwrap_or_default(),
+            Some(Row::Header(step)) => self.step(step).map(step_name).unwrap_or_default(),
             Some(Row::Card(step)) => {
-                let step = self.step(*step);
+                let step = self.step(step);
                 step.map(|step| format!("{}: {}", step.kind.word(), one_line(&step.summary, 80))).unwrap_or_default()
             }
-            Some(Row::Event(index)) => self.event(*index as usize).map(|event| event_name(&event)).unwrap_or_default(),
+            Some(Row::Event(index)) => self.event(index as usize).map(|event| event_name(&event)).unwrap_or_default(),
             Some(Row::Group(start, end)) => {
-                let kind = self.event(*start as usize).map_or("event", |event| event.kind.word());
+                let kind = self.event(start as usize).map_or("event", |event| event.kind.word());
                 format!("{} × {kind}", end - start)
             }
             Some(Row::Nothing(_)) => "No events in this turn".to_owned(),
@@ -300,9 +300,9 @@ impl<'s, 'a> Draw<'s, 'a> {
 
     /// `Before the first step`, with a count, opened and closed by a click.
     fn before(&mut self, ui: &mut Ui) {
-        let count = words::count(self.table.before as u64, "event", "events");
+        let count = words::count(self.listed.table.before as u64, "event", "events");
         ui.add_space(space::S);
-        let open = self.table.before_open;
+        let open = self.listed.before_is_open();
         self.columns(ui, None, "", |draw, ui| {
             let theme = draw.theme;
             ui.horizontal(|ui| {

@@ -63,7 +63,7 @@ impl Draw<'_, '_> {
                 Some(text)
             }
             Wanted::Coming => {
-                let height = super::rows::estimate(&Glance::from(event), ui.available_width());
+                let height = crate::workspace::outline::rows::estimate(&Glance::from(event), ui.available_width());
                 self.columns(ui, icon, &right, |draw, ui| {
                     let label = one_line(&event.label, 160);
                     wrapped(ui, &[(&label, false, draw.theme.text), (" …", false, draw.theme.weak)]);

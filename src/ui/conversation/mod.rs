@@ -9,7 +9,7 @@ mod draw;
 mod event;
 mod fact;
 mod header;
-mod rows;
+mod newest;
 mod seek;
 mod texts;
 mod tool;
@@ -21,8 +21,9 @@ use super::widgets::virtual_list::{Rows, VirtualList};
 use crate::model::{Place, Session};
 use crate::workspace::Request;
 use crate::workspace::document::{DocumentId, Fold, Part};
+use crate::workspace::outline::rows::{self, Listed, Row, RowKey};
 use draw::Draw;
-use rows::{Row, RowKey, Table};
+use newest::Newest;
 use seek::Seek;
 use texts::Texts;
 
@@ -36,20 +37,20 @@ const BEFORE: Fold = Fold { place: Place { file: u16::MAX, record: u32::MAX, blo
 #[derive(Default)]
 pub struct ConversationState {
     list: VirtualList<RowKey>,
-    table: Table,
-    built: Option<Built>,
-    /// Grows with each table, so that the list knows a new one.
+    listed: Option<What>,
+    /// Grows when other rows are listed, so that the list knows.
     revision: u64,
     revealed: Option<(u64, Option<u32>, Option<usize>)>,
     /// What a click here selected: it is in view already.
     clicked: Option<(Option<u32>, Option<usize>)>,
     texts: Texts,
     seek: Seek,
+    newest: Newest,
 }
 
-/// What a table was made from.
+/// Which rows are listed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Built {
+struct What {
     document: DocumentId,
     generation: u64,
     before_open: bool,
@@ -59,16 +60,21 @@ struct Built {
 pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut ConversationState) {
     let ground = ui.available_rect_before_wrap();
     ui.painter().rect_filled(ground, 0, scene.theme.bg);
-    rebuild(scene, state);
-    let row = scene.document.selected_event().and_then(|event| state.table.row_of_event(event, scene.session));
-    let stays = state.seek.begin(scene.document.search.moves(), row) && row.is_some_and(|row| state.list.shows(row));
-    reveal(scene, state, stays);
-    if state.table.rows.is_empty() {
+    let document = scene.document;
+    let Some(outline) = document.outline() else { return };
+    let listed = listed(scene, state, &outline.table);
+    let row = document.selected_event().and_then(|event| listed.row_of_event(event, scene.session));
+    let stays = state.seek.begin(document.search.moves(), row) && row.is_some_and(|row| state.list.shows(row));
+    reveal(scene, state, listed, stays);
+    if state.newest.take(document, scene.session.events.len()) {
+        state.list.jump_to(listed.len().saturating_sub(1), 0.0);
+    }
+    if listed.is_empty() {
         nothing(ui, scene);
         return;
     }
     state.texts.begin();
-    let draw = Draw::new(scene, &state.table, &mut state.texts);
+    let draw = Draw::new(scene, listed, &mut state.texts);
     let mut conversation = Conversation { draw };
     let shown = state.list.show(ui, &mut conversation, state.revision, "Conversation");
     if let Some(delta_px) = state.seek.follow(ui, ground, shown.scrolled) {
@@ -79,6 +85,10 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut ConversationState) {
         state.clicked = Some(selected);
     }
     requests.into_iter().for_each(|request| scene.ask(request));
+    state.newest.shown(document, scene.session.events.len(), shown.at_end);
+    if state.newest.show(ui, ground, scene.theme) {
+        state.list.jump_to(listed.len().saturating_sub(1), 0.0);
+    }
 }
 
 /// What a request will select.
@@ -90,25 +100,22 @@ fn selects(request: &Request, session: &Session) -> Option<(Option<u32>, Option<
     }
 }
 
-fn rebuild(scene: &Scene<'_>, state: &mut ConversationState) {
+/// The rows to list; those before the first step are folded away until they are opened.
+fn listed<'a>(scene: &Scene<'_>, state: &mut ConversationState, table: &'a rows::Table) -> Listed<'a> {
     let document = scene.document;
     let first = scene.session.steps.first().map_or(0, |step| step.events.start);
     let selected_before = document.selected_event().is_some_and(|event| event < first);
-    let built = Built {
-        document: document.id,
-        generation: document.generation,
-        before_open: document.is_expanded(BEFORE) || selected_before,
-    };
-    if state.built == Some(built) {
-        return;
+    let listed = Listed::new(table, document.is_expanded(BEFORE) || selected_before);
+    let (document, generation) = (document.id, document.generation);
+    let what = What { document, generation, before_open: listed.before_is_open() };
+    if state.listed.replace(what) != Some(what) {
+        state.revision += 1;
     }
-    state.table = Table::new(scene.session, built.before_open);
-    state.built = Some(built);
-    state.revision += 1;
+    listed
 }
 
 /// Brings what was selected elsewhere into view, unless it `stays` where it is.
-fn reveal(scene: &Scene<'_>, state: &mut ConversationState, stays: bool) {
+fn reveal(scene: &Scene<'_>, state: &mut ConversationState, listed: Listed<'_>, stays: bool) {
     let step = scene.document.selected_step().map(|step| step.number);
     let event = scene.document.selected_event();
     let now = (scene.reveal, step, event);
@@ -121,13 +128,12 @@ fn reveal(scene: &Scene<'_>, state: &mut ConversationState, stays: bool) {
     if stays || by_click && !asked_for {
         return;
     }
-    let table = &state.table;
-    match (event.and_then(|event| table.row_of_event(event, scene.session)), step) {
+    match (event.and_then(|event| listed.row_of_event(event, scene.session)), step) {
         (Some(row), _) => state.list.reveal_below(row, LEAD_PX),
         // The first step is where a session opens: then what comes before it is seen too.
         (None, Some(1)) if before.is_none() => {}
         (None, Some(step)) => {
-            if let Some(row) = table.row_of_step(step) {
+            if let Some(row) = listed.row_of_step(step) {
                 state.list.jump_to(row, 0.0);
             }
         }
@@ -151,26 +157,15 @@ impl Rows for Conversation<'_, '_> {
     type Key = RowKey;
 
     fn len(&self) -> usize {
-        self.draw.table.rows.len()
+        self.draw.listed.len()
     }
 
     fn key(&self, row: usize) -> RowKey {
-        self.draw.table.key(row)
+        self.draw.listed.key(row)
     }
 
     fn estimate(&self, row: usize, width_px: f32) -> f32 {
-        let session = self.draw.session;
-        match self.draw.table.rows.get(row) {
-            Some(Row::Header(_)) => 46.0,
-            Some(Row::Card(step)) => {
-                let bytes = session.steps.get(*step as usize).map_or(0, |step| step.text_bytes);
-                30.0 + 19.0 * (bytes as f32 * 7.0 / width_px.max(100.0)).ceil().clamp(1.0, 13.0)
-            }
-            Some(Row::Event(index)) => {
-                session.events.glance(*index as usize).map_or(30.0, |event| rows::estimate(&event, width_px))
-            }
-            _ => 30.0,
-        }
+        self.draw.listed.guess(row, width_px)
     }
 
     fn stamp(&self, row: usize) -> u64 {
@@ -178,7 +173,7 @@ impl Rows for Conversation<'_, '_> {
     }
 
     fn sense(&self, row: usize) -> Sense {
-        match self.draw.table.rows.get(row) {
+        match self.draw.listed.get(row) {
             Some(Row::Header(_) | Row::Card(_) | Row::Event(_)) => Sense::click(),
             _ => Sense::hover(),
         }
@@ -194,10 +189,12 @@ impl Rows for Conversation<'_, '_> {
     }
 
     fn show(&mut self, ui: &mut Ui, row: usize, measuring: bool) {
-        let Some(row) = self.draw.table.rows.get(row).copied() else { return };
+        let Some(row) = self.draw.listed.get(row) else { return };
         self.draw.row(ui, row, measuring);
     }
 }
 
+#[cfg(test)]
+mod rows_tests;
 #[cfg(test)]
 mod tests;

@@ -53,7 +53,9 @@ impl Draw<'_, '_> {
                 Some(text) => draw.boxes(ui, index, event, text),
                 None if event.text_bytes > 120 && !denied => {
                     // Room for what is on its way, so that what is below does not jump when it comes.
-                    ui.add_space(super::rows::estimate(&Glance::from(event), ui.available_width()) - 34.0);
+                    ui.add_space(
+                        crate::workspace::outline::rows::estimate(&Glance::from(event), ui.available_width()) - 34.0,
+                    );
                 }
                 None => {}
             }
@@ -125,7 +127,7 @@ impl Draw<'_, '_> {
         let plain =
             |icon: Option<Icon>, word: &str, colour| (Chip { icon, text: word.to_owned(), colour }, word.to_owned());
         let mut ruled = false;
-        for folded in self.table.folded_into(index).filter_map(|folded| self.event(folded)) {
+        for folded in self.listed.table.folded_into(index).filter_map(|folded| self.event(folded)) {
             let Some(marker) = folded.marker.as_deref() else { continue };
             ruled |= matches!(&marker.fact, Fact::Approval { decision: Decision::Denied | Decision::Blocked, .. });
             chips.push(short(chips::of_marker(marker, theme)));

@@ -2,13 +2,14 @@
 //! changed. Draws nothing.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use chrono::{DateTime, Local, Utc};
 
 use super::lanes::{Lane, Marks};
 use super::layout::{Density, Layout, Plot, lay_out};
-use crate::model::Session;
-use crate::ui::widgets::time_axis::{Axis, Scale, StepMoments, View};
+use crate::ui::widgets::time_axis::{Axis, Scale, View};
+use crate::workspace::outline::Outline;
 
 /// How much of what is seen stays seen with one key press.
 const ZOOM_STEP: f64 = 0.6;
@@ -17,7 +18,7 @@ const ZOOM_STEP: f64 = 0.6;
 #[derive(Debug)]
 pub struct Chart {
     pub axis: Axis,
-    pub marks: Marks,
+    pub marks: Arc<Marks>,
     view: View,
     /// All of the session is seen, and goes on being seen when it grows.
     whole: bool,
@@ -38,18 +39,12 @@ pub struct Place {
 }
 
 impl Chart {
-    /// Goes through the whole session once.
-    pub fn new(session: &Session, scale: Scale) -> Self {
-        let steps = session.steps.iter().map(|step| StepMoments {
-            at_ms: step.at.map(|at| at.0),
-            ended_ms: step.ended_at.map(|at| at.0),
-            events: step.events.clone(),
-        });
-        let event_ms = |event: usize| session.events.glance(event).and_then(|event| event.at).map(|at| at.0);
-        let axis = Axis::new(scale, session.events.len(), event_ms, steps);
+    /// Of a session's overview; shares what is in proportion to the session.
+    pub fn new(outline: &Outline, scale: Scale) -> Self {
+        let axis = outline.axis(scale);
         let view = View { start: 0.0, end: axis.length() };
         Self {
-            marks: Marks::of(session),
+            marks: Arc::clone(&outline.marks),
             axis,
             view,
             whole: true,

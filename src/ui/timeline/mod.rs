@@ -4,7 +4,6 @@
 mod chart;
 mod frame;
 mod input;
-mod lanes;
 mod layout;
 mod matches;
 mod paint;
@@ -21,6 +20,7 @@ use super::theme::{self, Theme};
 use super::widgets::time_axis::Scale;
 use crate::model::Session;
 use crate::workspace::document::{Document, DocumentId};
+use crate::workspace::outline::lanes;
 use crate::workspace::{Command, Request};
 use chart::Chart;
 use frame::Frame;
@@ -84,14 +84,15 @@ impl TimelineState {
     }
 
     /// Makes the chart anew when the session or the scale is another one; what is seen stays.
-    fn take(&mut self, document: &Document, session: &Session) {
+    fn take(&mut self, document: &Document) {
         let made_of = (document.id, document.generation, self.scale);
         if self.made_of == Some(made_of) && self.chart.is_some() {
             return;
         }
         let is_same = self.made_of.is_some_and(|(id, ..)| id == document.id);
         let old = self.chart.take();
-        let mut chart = Chart::new(session, self.scale);
+        let Some(outline) = document.outline() else { return };
+        let mut chart = Chart::new(outline, self.scale);
         if let Some(old) = old.filter(|_| is_same) {
             chart.set_width(old.plot().width_px);
             chart.go_to(old.place());
@@ -103,7 +104,7 @@ impl TimelineState {
 
 /// Draws the strip over the whole width that is there.
 pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut TimelineState) {
-    state.take(scene.document, scene.session);
+    state.take(scene.document);
     let Some(chart) = &mut state.chart else { return };
     let lanes = chart.lanes().count();
     let size = vec2(ui.available_width().max(frame::GUTTER_PX * 2.0), frame::height_px(lanes));

@@ -1,15 +1,15 @@
 //! Painting the strip from its layout. Takes no input.
 
 use egui::epaint::Mesh;
-use egui::{Align2, CornerRadius, Painter, Rangef, Rect, Shape, Stroke, StrokeKind, pos2, vec2};
+use egui::{Align2, Color32, CornerRadius, Painter, Rangef, Rect, Shape, Stroke, StrokeKind, pos2, vec2};
 
 use super::chart::Chart;
 use super::frame::Frame;
-use super::lanes::{Lane, Marks};
+use super::lanes::{Class, Lane, Marks};
 use super::layout::{Bar, COLUMN_PX, Mark, short_count};
 use super::matches::{Matches, TICK_PX};
 use super::words;
-use crate::model::{Session, Step, StepKind};
+use crate::model::{MarkerKind, Session, Step, StepKind};
 use crate::ui::theme::{self, Theme, size, space};
 use crate::ui::widgets::icons::{self, Icon};
 
@@ -224,11 +224,10 @@ impl Brush<'_> {
             self.painter.rect(rect, CornerRadius::same(space::RADIUS as u8), fill, stroke, StrokeKind::Inside);
         }
         let mut x = rect.left() + 1.0;
-        for (_, event) in mark.shown.iter().flatten() {
-            let Some(event) = self.session.events.get(*event) else { continue };
-            let Some(marker) = event.marker.as_deref() else { continue };
+        for (class, _) in mark.shown.iter().flatten() {
+            let (icon, colour) = sign(*class, self.theme);
             let at = pos2(x + ICON_PX / 2.0, rect.center().y);
-            icons::paint(self.painter, Icon::of_marker(marker), at, ICON_PX - 1.0, self.theme.marker(marker));
+            icons::paint(self.painter, icon, at, ICON_PX - 1.0, colour);
             x += ICON_PX;
         }
         if mark.count > 1 {
@@ -319,6 +318,15 @@ impl Words<'_> {
             self.taken.push(range);
         }
         fits && is_free
+    }
+}
+
+/// Shape and colour of a class: those of its markers, without having one made.
+fn sign(class: Class, theme: &Theme) -> (Icon, Color32) {
+    match class {
+        Class::Pending | Class::Cancelled => (Icon::Waiting, theme.fallback),
+        Class::Auto => (Icon::of_marker_kind(MarkerKind::Approval), theme.weak),
+        class => (Icon::of_marker_kind(class.marker()), theme.marker_kind(class.marker())),
     }
 }
 

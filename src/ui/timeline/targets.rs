@@ -13,8 +13,6 @@ use crate::workspace::Request;
 
 /// More than these are not made widgets; they can still be pointed at.
 const MOST: usize = 200;
-/// Events before one that are looked at for the same place in the file.
-const LOOKED_BACK: usize = 16;
 const TIP_PX: f32 = 420.0;
 
 /// Makes the widgets, and does what a click on one asks for. Gives the box of what the pointer is on.
@@ -111,19 +109,13 @@ fn gaps(ui: &Ui, theme: &'static Theme, chart: &Chart, frame: &Frame) {
     }
 }
 
-/// An identity that a target keeps when it is drawn elsewhere and when the file is read again.
+/// An identity that a target keeps when it is drawn elsewhere and when the file has grown.
 fn id(ui: &Ui, session: &Session, target: &Target<'_>) -> Id {
     match target {
         Target::Step(number) => ui.scope_id().with(("step", number, session.step(*number).map(|step| step.place))),
         Target::Steps(first, _) => ui.scope_id().with(("steps", first)),
-        Target::Mark(lane, mark) => {
-            let start = mark.events.start;
-            let place = session.events.glance(start).map(|event| event.place);
-            // One record may say several things.
-            let before = session.events.glances(start.saturating_sub(LOOKED_BACK)..start);
-            let same = before.rev().take_while(|event| Some(event.place) == place).count();
-            ui.scope_id().with(("mark", lane, place, same))
-        }
+        // Events are made when they are looked at, and this is done for each mark in each frame.
+        Target::Mark(lane, mark) => ui.scope_id().with(("mark", lane, mark.events.start)),
     }
 }
 

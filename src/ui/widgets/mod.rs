@@ -6,13 +6,13 @@ pub mod icons;
 pub mod long_text;
 pub mod markdown;
 pub mod marked;
-pub mod time_axis;
 pub mod virtual_list;
 
 use std::path::Path;
 
 use egui::{Button, Id, Label, Response, Ui};
 
+pub use crate::workspace::outline::time_axis;
 use crate::workspace::text::visible;
 use crate::workspace::{Command, Request, Workspace};
 

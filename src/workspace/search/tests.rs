@@ -1,5 +1,6 @@
 //! What becomes of hits that come in, and of the match that is looked at.
 
+use crate::workspace::outline::Outlined;
 use std::path::{Path, PathBuf};
 
 use super::*;
@@ -10,7 +11,7 @@ use crate::workspace::text::EventText;
 fn sample() -> Document {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/cart-refactor.jsonl");
     let mut document = Document::new(DocumentId(1), SessionRef { paths: vec![PathBuf::from("cart.jsonl")], key: None });
-    document.set_recording(formats::open(&path, &Patient).unwrap());
+    document.set_read(Outlined::new(formats::open(&path, &Patient).unwrap()));
     document.search.is_open = true;
     document
 }
@@ -68,7 +69,7 @@ fn a_match_is_opened_and_found_again_when_the_file_has_grown() {
     assert!(document.is_expanded(Folded::Output.of(place)));
     assert_eq!(document.search.position(), Some(3));
     let (recording, moves) = (document.recording().cloned().unwrap(), document.search.moves());
-    document.set_recording(recording);
+    document.set_read(Outlined::new(recording));
     let (_, number) = document.search.begin(false);
     assert!(!document.take_hits(number, &hits, Some(Ok(()))));
     assert_eq!((document.search.position(), document.search.moves()), (Some(3), moves), "and nothing moves");

@@ -13,6 +13,7 @@ use crate::model::{
 use crate::ui::tests::fixture::{Fake, empty};
 use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::{Document, DocumentId, State};
+use crate::workspace::outline::Outlined;
 use crate::workspace::text::EventText;
 
 /// Puts a session together, an event at a time.
@@ -139,7 +140,7 @@ impl Draft {
     pub fn document(self, read: bool) -> Document {
         let recording: Arc<dyn Recording> = Arc::new(self.fake);
         let mut document = Document::new(DocumentId(1), crate::formats::SessionRef::file("/tmp/cart.jsonl".as_ref()));
-        document.set_recording(Arc::clone(&recording));
+        document.set_read(Outlined::new(Arc::clone(&recording)));
         document.state = State::Whole;
         if read {
             let session = recording.session();

@@ -6,11 +6,12 @@ use super::super::layout::{MARK_HALF_PX, THINNEST_PX, short_count};
 use super::fixture::{approval, empty, event, long, step, story};
 use crate::model::{Decision, StepKind};
 use crate::ui::widgets::time_axis::{Scale, View};
+use crate::workspace::outline::Outline;
 
 const WIDTH_PX: f64 = 1_100.0;
 
 fn chart(session: &crate::model::Session, scale: Scale) -> Chart {
-    let mut chart = Chart::new(session, scale);
+    let mut chart = Chart::new(&Outline::of(session), scale);
     chart.set_width(WIDTH_PX);
     chart.lay_out();
     chart

@@ -13,6 +13,7 @@ pub use crate::ui::tests::fixture::empty;
 use crate::ui::theme::{self, Theme};
 use crate::workspace::Request;
 use crate::workspace::document::{Document, DocumentId};
+use crate::workspace::outline::Outlined;
 
 /// 2026-09-29 14:00 UTC.
 const START_MS: i64 = 1_790_690_400_000;
@@ -177,7 +178,7 @@ impl App {
     pub fn new(session: Session) -> Self {
         let mut document = Document::new(DocumentId(1), crate::formats::SessionRef::file("s.jsonl".as_ref()));
         let session = Arc::new(Fake::of(session));
-        document.set_recording(session.clone());
+        document.set_read(Outlined::new(session.clone()));
         document.select_step(1);
         Self { document, state: TimelineState::default(), requests: Vec::new(), reveal: 0, session }
     }
@@ -189,7 +190,7 @@ impl App {
     /// Reads the file again.
     pub fn read(&mut self, session: Session) {
         self.session = Arc::new(Fake::of(session));
-        self.document.set_recording(self.session.clone());
+        self.document.set_read(Outlined::new(self.session.clone()));
     }
 
     pub fn show(&mut self, ui: &mut egui::Ui) {

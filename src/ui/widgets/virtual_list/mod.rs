@@ -72,6 +72,8 @@ pub trait Rows {
 pub struct Shown {
     /// The rows that were drawn.
     pub rows: Range<usize>,
+    /// The end of the last row is in view.
+    pub at_end: bool,
     /// Its user scrolled in this frame.
     pub scrolled: bool,
 }
@@ -210,7 +212,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         if nudge_px != 0.0 {
             self.scroll_by(nudge_px, &mut list, rows, width);
         }
-        let shown = self.draw(&mut list, rows, view, width);
+        let (shown, at_end) = self.draw(&mut list, rows, view, width);
         self.bar(&mut list, view, name);
         let scrolled = list.ctx().current_pass_index() == 0 && self.input(&mut list, rows, view, width);
         list.expand_to_include_rect(view);
@@ -220,7 +222,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         }
         drop(list);
         ui.advance_cursor_after_rect(view);
-        Shown { rows: shown, scrolled }
+        Shown { rows: shown, at_end, scrolled }
     }
 
     /// Takes in that the rows are others, or the width is.
@@ -234,8 +236,11 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             return;
         }
         self.revision = Some(revision);
+        // In a list longer than what is remembered, looking each row up would hold up the window for little: there all
+        // are guesses, and correcting a guess moves nothing that is seen.
+        let remembers = rows.len() <= REMEMBERED;
         self.heights = Heights::new((0..rows.len()).map(|row| {
-            let known = self.remembered.get(&rows.key(row)).copied();
+            let known = if remembers { self.remembered.get(&rows.key(row)).copied() } else { None };
             known.unwrap_or_else(|| rows.estimate(row, width))
         }));
         self.find_place(rows);
@@ -314,7 +319,8 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
         self.held = Some(Held { total_px: self.heights.total(), ..held });
     }
 
-    fn draw<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, view: Rect, width: f32) -> Range<usize> {
+    /// Gives the rows drawn, and whether the last of them is the last and whole.
+    fn draw<R: Rows<Key = K>>(&mut self, ui: &mut Ui, rows: &mut R, view: Rect, width: f32) -> (Range<usize>, bool) {
         self.drawn.clear();
         let start = self.anchor.row;
         let mut row = start;
@@ -364,7 +370,7 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             self.scroll_by(-missing, ui, rows, width);
             ui.ctx().request_discard("the end of a list came into view");
         }
-        start..row
+        (start..row, row == self.heights.len() && missing > -1.0)
     }
 
     /// Moves the view down by `delta_px`, measuring the rows that were not drawn in this frame.

@@ -21,6 +21,7 @@ mod view;
 mod tests;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use moments::{Clock, Entry, Went, pause_threshold_ms, walk};
 pub use ticks::Tick;
@@ -89,13 +90,13 @@ struct Segment {
     ms: i64,
 }
 
-/// Where everything lies. Making one costs time in proportion to the session; asking it does not.
+/// Where everything lies. Making one costs time in proportion to the session; asking and copying it does not.
 #[derive(Clone, Debug)]
 pub struct Axis {
     scale: Scale,
     /// Units of activity before each event.
-    events: Vec<f64>,
-    steps: Vec<(Spot, Spot)>,
+    events: Arc<Vec<f64>>,
+    steps: Arc<Vec<(Spot, Spot)>>,
     pauses: Vec<Pause>,
     segments: Vec<Segment>,
     active: f64,
@@ -129,10 +130,10 @@ impl Axis {
             Entry::StepStart => {
                 let start = axis.spot();
                 axis.active += 1.0;
-                axis.steps.push((start, start));
+                Arc::make_mut(&mut axis.steps).push((start, start));
             }
             Entry::Event(_) => {
-                axis.events.push(axis.active + 0.5);
+                Arc::make_mut(&mut axis.events).push(axis.active + 0.5);
                 axis.active += 1.0;
             }
             Entry::StepEnd => axis.end_step(),
@@ -162,9 +163,12 @@ impl Axis {
                 Went::On { ms, .. } => axis.active += ms as f64,
             }
             match entry {
-                Entry::StepStart => axis.steps.push((axis.spot(), axis.spot())),
+                Entry::StepStart => {
+                    let start = axis.spot();
+                    Arc::make_mut(&mut axis.steps).push((start, start));
+                }
                 Entry::Event(index) => {
-                    axis.events.push(axis.active);
+                    Arc::make_mut(&mut axis.events).push(axis.active);
                     next_event = index + 1;
                 }
                 Entry::StepEnd => axis.end_step(),
@@ -176,8 +180,8 @@ impl Axis {
     fn empty(scale: Scale) -> Self {
         Self {
             scale,
-            events: Vec::new(),
-            steps: Vec::new(),
+            events: Arc::default(),
+            steps: Arc::default(),
             pauses: Vec::new(),
             segments: Vec::new(),
             active: 0.0,
@@ -191,7 +195,7 @@ impl Axis {
 
     fn end_step(&mut self) {
         let end = self.spot();
-        if let Some(step) = self.steps.last_mut() {
+        if let Some(step) = Arc::make_mut(&mut self.steps).last_mut() {
             step.1 = end;
         }
     }

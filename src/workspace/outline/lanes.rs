@@ -108,6 +108,24 @@ impl Class {
         }
     }
 
+    /// The kind of its markers.
+    pub fn marker(self) -> MarkerKind {
+        match self {
+            Self::Failure => MarkerKind::Failure,
+            Self::Interruption => MarkerKind::Interruption,
+            Self::Denied | Self::Blocked => MarkerKind::Denial,
+            Self::Pending | Self::Cancelled | Self::Granted | Self::Auto => MarkerKind::Approval,
+            Self::Question => MarkerKind::Question,
+            Self::Fallback => MarkerKind::Fallback,
+            Self::Quota => MarkerKind::Quota,
+            Self::Retry => MarkerKind::Retry,
+            Self::Commits => MarkerKind::Commits,
+            Self::Steering => MarkerKind::Steering,
+            Self::Compaction => MarkerKind::Compaction,
+            Self::Subagent => MarkerKind::Subagent,
+        }
+    }
+
     pub fn lane(self) -> Lane {
         match self {
             Self::Denied | Self::Blocked | Self::Pending | Self::Cancelled | Self::Granted | Self::Auto => {
