@@ -96,7 +96,7 @@ pub fn measure(path: &Path) -> Result<Value> {
     kind("scrolling it fast", &mut window, &mut |window, _| window.scroll(CONVERSATION, 2400.0));
     kind("scrolling the steps", &mut window, &mut |window, _| window.scroll(STEPS, -300.0));
     kind("zooming the timeline", &mut window, &mut |window, number| {
-        window.scroll(TIMELINE, if number / 60 % 2 == 0 { 60.0 } else { -60.0 })
+        window.scroll(TIMELINE, if (number / 60).is_multiple_of(2) { 60.0 } else { -60.0 })
     });
     kind("dragging over the whole session", &mut window, &mut |window, number| drag(window, number, DENSITY_Y));
     kind("dragging in the lanes", &mut window, &mut |window, number| drag(window, number, LANES_Y));
@@ -120,8 +120,9 @@ pub fn measure(path: &Path) -> Result<Value> {
 
 /// One frame of a drag to and fro, begun in the first one and ended in the last.
 fn drag(window: &mut Window, number: u16, y: f32) -> Duration {
-    let x =
-        |number: u16| 400.0 + f32::from(if number / 150 % 2 == 0 { number % 150 } else { 150 - number % 150 }) * 4.0;
+    let x = |number: u16| {
+        400.0 + f32::from(if (number / 150).is_multiple_of(2) { number % 150 } else { 150 - number % 150 }) * 4.0
+    };
     let at = pos2(x(number), y);
     let mut events = vec![Event::PointerMoved(at)];
     if number == 0 {
