@@ -96,7 +96,7 @@ pub fn measure(path: &Path) -> Result<Value> {
     kind("scrolling it fast", &mut window, &mut |window, _| window.scroll(CONVERSATION, 2400.0));
     kind("scrolling the steps", &mut window, &mut |window, _| window.scroll(STEPS, -300.0));
     kind("zooming the timeline", &mut window, &mut |window, number| {
-        window.scroll(TIMELINE, if number / 60 % 2 == 0 { 60.0 } else { -60.0 })
+        window.scroll(TIMELINE, if (number / 60).is_multiple_of(2) { 60.0 } else { -60.0 })
     });
     kind("dragging over the whole session", &mut window, &mut |window, number| drag(window, number, DENSITY_Y));
     kind("dragging in the lanes", &mut window, &mut |window, number| drag(window, number, LANES_Y));

@@ -3,10 +3,11 @@ use std::collections::HashSet;
 use super::tests::fixture::{Draft, cart, kinds, plain};
 use crate::formats::Body;
 use crate::model::{EventKind, ToolState};
+use crate::workspace::outline::Outline;
 use crate::workspace::outline::rows::{Listed, Row, RowKey, Table};
 
 fn table(draft: &Draft) -> Table {
-    Table::new(&draft.fake.session)
+    Outline::of(&draft.fake.session).table
 }
 
 /// The rows that are listed.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::model::{Decision, MarkerKind, Session};
+use crate::model::{Decision, Glance, MarkerKind};
 
 /// A row of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -169,20 +169,27 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Goes through all events once.
-    pub fn of(session: &Session) -> Self {
-        let mut marks = Self::default();
-        for (event, index) in session.events.glances(0..session.events.len()).zip(0_u32..) {
-            let Some(marker) = event.marker else { continue };
-            let class = Class::new(marker, event.decision);
-            if let Some(list) = marks.classes.get_mut(class as usize) {
-                list.push(index);
-            }
-            if let Some(list) = marks.lanes.get_mut(class.lane() as usize) {
-                list.push(index);
-            }
+    /// Takes the next event.
+    pub fn take(&mut self, index: u32, event: &Glance) {
+        let Some(marker) = event.marker else { return };
+        let class = Class::new(marker, event.decision);
+        if let Some(list) = self.classes.get_mut(class as usize) {
+            list.push(index);
         }
-        marks
+        if let Some(list) = self.lanes.get_mut(class.lane() as usize) {
+            list.push(index);
+        }
+    }
+
+    /// The kinds of marker at which an operator would stop, in their usual order.
+    pub fn stops(&self) -> Vec<MarkerKind> {
+        let is_there = |class: &Class| self.classes.get(*class as usize).is_some_and(|list| !list.is_empty());
+        let found: Vec<MarkerKind> = Class::ALL
+            .into_iter()
+            .filter(|class| *class != Class::Auto && is_there(class))
+            .map(Class::marker)
+            .collect();
+        MarkerKind::ALL.into_iter().filter(|kind| found.contains(kind)).collect()
     }
 
     /// The events marked in a lane.

@@ -8,9 +8,9 @@ pub mod time_axis;
 use std::sync::Arc;
 
 use crate::formats::Recording;
-use crate::model::{Glance, MarkerKind, Session};
+use crate::model::{MarkerKind, Session};
 use lanes::Marks;
-use rows::Table;
+use rows::{Folds, Table};
 use time_axis::{Axis, Scale, StepMoments};
 
 /// The overview of one reading of a session.
@@ -25,23 +25,21 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Goes through the whole session.
+    /// Goes through the whole session, and as few times as can be: an event is made from its record each time.
     pub fn of(session: &Session) -> Self {
-        let mut stops = [false; MarkerKind::ALL.len()];
-        let marked = session.events.glances(0..session.events.len()).filter(Glance::is_marked);
-        for kind in marked.filter_map(|event| event.marker) {
-            if let Some(stop) = MarkerKind::ALL.iter().position(|other| *other == kind).and_then(|at| stops.get_mut(at))
-            {
-                *stop = true;
-            }
+        let (mut marks, mut folds) = (Marks::default(), Folds::default());
+        let mut times_ms = Vec::with_capacity(session.events.len());
+        for (event, index) in session.events.glances(0..session.events.len()).zip(0_u32..) {
+            marks.take(index, &event);
+            folds.take(index, &event);
+            times_ms.push(event.at.map(|at| at.0));
         }
-        let kinds = MarkerKind::ALL.into_iter().zip(stops).filter_map(|(kind, stop)| stop.then_some(kind));
         Self {
-            table: Table::new(session),
-            marks: Arc::new(Marks::of(session)),
-            time: axis(session, Scale::Time),
-            step: axis(session, Scale::Step),
-            kinds: kinds.collect(),
+            table: Table::new(session, folds),
+            kinds: marks.stops(),
+            marks: Arc::new(marks),
+            time: axis(session, Scale::Time, &times_ms),
+            step: axis(session, Scale::Step, &times_ms),
         }
     }
 
@@ -55,14 +53,13 @@ impl Outline {
     }
 }
 
-fn axis(session: &Session, scale: Scale) -> Axis {
+fn axis(session: &Session, scale: Scale, times_ms: &[Option<i64>]) -> Axis {
     let steps = session.steps.iter().map(|step| StepMoments {
         at_ms: step.at.map(|at| at.0),
         ended_ms: step.ended_at.map(|at| at.0),
         events: step.events.clone(),
     });
-    let event_ms = |event: usize| session.events.glance(event).and_then(|event| event.at).map(|at| at.0);
-    Axis::new(scale, session.events.len(), event_ms, steps)
+    Axis::new(scale, times_ms.len(), |event| times_ms.get(event).copied().flatten(), steps)
 }
 
 /// A session that was read, with its overview: a window takes both or neither.

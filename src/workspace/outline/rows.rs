@@ -75,6 +75,27 @@ pub struct Table {
     before_rows: usize,
 }
 
+/// Which folded event belongs to which call, gathered event by event.
+#[derive(Debug, Default)]
+pub struct Folds {
+    /// The last call of each id.
+    calls: HashMap<u64, u32, RandomState>,
+    folded: Vec<(u32, u32)>,
+}
+
+impl Folds {
+    /// Takes the next event.
+    pub fn take(&mut self, index: u32, event: &Glance) {
+        match event.call {
+            Some(id) if !event.folded && event.tool.is_some() => {
+                self.calls.insert(id, index);
+            }
+            Some(id) if event.folded => self.folded.extend(self.calls.get(&id).map(|call| (*call, index))),
+            _ => {}
+        }
+    }
+}
+
 /// The rows that are listed: all, or those without the ones before the first step.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed<'t> {
@@ -138,10 +159,11 @@ impl<'t> Listed<'t> {
 
 impl Table {
     /// The rows of a session.
-    pub fn new(session: &Session) -> Self {
+    pub fn new(session: &Session, folds: Folds) -> Self {
         let first = session.steps.first().map_or(session.events.len(), |step| step.events.start);
         let mut table = Self { before: first, ..Self::default() };
-        table.folded = folded(&session.events);
+        table.folded = folds.folded;
+        table.folded.sort_unstable();
         let mut seen = Seen::default();
         if first > 0 {
             table.push(Row::Before, RowKey::Before, Guess::Px(30));
@@ -197,7 +219,7 @@ impl Table {
                 index += 1;
                 continue;
             }
-            let run = run(&session.events, index, range.end.min(index + GROUP_MOST));
+            let run = run(&session.events, &event, index, range.end.min(index + GROUP_MOST));
             let least = if event.kind == EventKind::Retry { RETRIES } else { NOTICES };
             if run >= least {
                 self.push(Row::Group(index as u32, (index + run) as u32), key, Guess::Px(30));
@@ -247,30 +269,12 @@ impl Table {
     }
 }
 
-/// How many events from `start` on are of the same quiet kind.
-fn run(events: &Events, start: usize, end: usize) -> usize {
-    let Some(first) = events.glance(start) else { return 0 };
+/// How many events from `first` on, which is at `start`, are of the same quiet kind.
+fn run(events: &Events, first: &Glance, start: usize, end: usize) -> usize {
     if !matches!(first.kind, EventKind::Notice | EventKind::Retry) {
         return 1;
     }
     events.glances(start..end).take_while(|event| event.kind == first.kind && !event.folded).count()
-}
-
-/// Which folded event belongs to which call.
-fn folded(events: &Events) -> Vec<(u32, u32)> {
-    let mut calls: HashMap<u64, u32, RandomState> = HashMap::default();
-    let mut folded = Vec::new();
-    for (event, index) in events.glances(0..events.len()).zip(0..) {
-        match event.call {
-            Some(id) if !event.folded && event.tool.is_some() => {
-                calls.insert(id, index);
-            }
-            Some(id) if event.folded => folded.extend(calls.get(&id).map(|call| (*call, index))),
-            _ => {}
-        }
-    }
-    folded.sort_unstable();
-    folded
 }
 
 /// The events that ask what a step answers: at the start of its own turn, or in the turn before.
