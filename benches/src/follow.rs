@@ -34,7 +34,7 @@ pub fn report(bytes: u64, seed: u64) -> Result<()> {
 
     let bell = Arc::new(Bell::default());
     let ring = Arc::clone(&bell);
-    let mut window = Window::open_waking(&path, move || ring.ring());
+    let mut window = Window::open_waking(std::slice::from_ref(&path), move || ring.ring());
     wait_for(&mut window, "the window did not finish reading", |window| !window.app.workspace.is_busy())?;
     // Its reader is at the end.
     window.app.workspace.handle(Request::Run(Command::LastStep));

@@ -41,12 +41,12 @@ impl FilePicker for NoDialog {
 }
 
 impl Window {
-    pub fn open(path: &Path) -> Self {
-        Self::open_waking(path, || {})
+    pub fn open(paths: &[PathBuf]) -> Self {
+        Self::open_waking(paths, || {})
     }
 
     /// The same; `wake` is called from other threads when there is something to draw.
-    pub fn open_waking(path: &Path, wake: impl Fn() + Send + Sync + 'static) -> Self {
+    pub fn open_waking(paths: &[PathBuf], wake: impl Fn() + Send + Sync + 'static) -> Self {
         let context = Context::default();
         let surroundings = Surroundings {
             wake: Arc::new(wake),
@@ -55,7 +55,7 @@ impl Window {
             claude_projects: None,
             databases: Vec::new(),
         };
-        let app = App::new(&context, surroundings, &[path.to_owned()], None);
+        let app = App::new(&context, surroundings, paths, None);
         Self { context, app, time: 0.0 }
     }
 
@@ -74,6 +74,11 @@ impl Window {
         std::hint::black_box(drawn.len());
         let after = measure::thread_time();
         after.zip(before).map_or(Duration::ZERO, |(after, before)| after.saturating_sub(before))
+    }
+
+    /// Turns the wheel over the conversation.
+    pub fn scroll_conversation(&mut self, delta_px: f32) {
+        self.scroll(CONVERSATION, delta_px);
     }
 
     pub fn scroll(&mut self, at: Pos2, delta_px: f32) -> Duration {
@@ -98,7 +103,7 @@ impl Window {
 /// Frame costs, and when the first steps were on the screen.
 pub fn measure_frames(path: &Path) -> Result<Figures> {
     let start = Instant::now();
-    let mut window = Window::open(path);
+    let mut window = Window::open(&[path.to_owned()]);
     let mut first_steps = None;
     loop {
         window.frame(Vec::new());

@@ -3,10 +3,12 @@
 //! Each measurement runs in a process of its own, so that its time and its peak memory are nobody else's: the program
 //! starts itself again with `measure NAME FILE`.
 
+mod actions;
 mod database;
 mod follow;
 mod frames;
 mod idle;
+mod memory;
 mod probe;
 mod search;
 mod smooth;
@@ -34,10 +36,28 @@ stepline-bench frames [--events N] [--seed N]    measure the frames of a session
 stepline-bench follow [--mb N] [--seed N]        append 10 MB/s to a transcript of N MB (100) that the window follows, and
                                                  measure how long after a write it shows, and what is read for it
 stepline-bench idle FILE                         open this file in the real window, under Xvfb, and measure 10 s at rest
+stepline-bench actions [--mb N] [--runs N] [FILE]
+                                                 make a transcript of N MB (1000), or copy this file, and measure fork,
+                                                 revert and undo beside a copy of the file
+stepline-bench memory [--mb N] [FILE]            make a transcript of N MB (1000), or take this file, and measure the
+                                                 memory of the window before, while and after it is open
 stepline-bench generate [--mb N] [--seed N] FILE write such a transcript
 ";
 
-const COMMANDS: [&str; 8] = ["measure", "search", "measure-frames", "generate", "systems", "frames", "follow", "idle"];
+const COMMANDS: [&str; 12] = [
+    "measure",
+    "measure-action",
+    "measure-frames",
+    "measure-memory",
+    "generate",
+    "systems",
+    "search",
+    "frames",
+    "follow",
+    "idle",
+    "actions",
+    "memory",
+];
 
 fn main() -> ExitCode {
     match run() {
@@ -57,6 +77,16 @@ fn run() -> Result<()> {
             let probe = Probe::by_name(&name.to_string_lossy()).context(USAGE)?;
             println!("{}", probe.run(Path::new(file))?.to_json());
         }
+        "measure-action" => {
+            let [name, file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            println!("{}", actions::measure(&name.to_string_lossy(), Path::new(file))?);
+        }
+        "measure-memory" => {
+            let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            println!("{}", memory::measure(Path::new(file))?);
+        }
+        "actions" => with_file(&arguments, |path| actions::report(path, arguments.runs))?,
+        "memory" => with_file(&arguments, memory::report)?,
         "generate" => {
             let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
             println!("{:?}", generate(Path::new(file), arguments.options)?);
@@ -83,6 +113,17 @@ fn run() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The file that was named, or one that is made up.
+fn with_file(arguments: &Arguments, measure: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    if let Some(file) = arguments.values.first() {
+        return measure(Path::new(file));
+    }
+    let folder = tempfile::tempdir()?;
+    let path = made_up_path(folder.path(), arguments.options.seed);
+    generate(&path, arguments.options)?;
+    measure(&path)
 }
 
 struct Arguments {
@@ -121,11 +162,15 @@ impl Arguments {
         }
         match &*arguments.command {
             "systems" if !sized => arguments.options.bytes = 500_000_000,
-            "search" if !sized => arguments.options.bytes = 1_000_000_000,
+            "search" | "actions" | "memory" if !sized => arguments.options.bytes = 1_000_000_000,
             _ => {}
         }
         Ok(arguments)
     }
+}
+
+fn made_up_path(folder: &Path, seed: u64) -> PathBuf {
+    folder.join(format!("00000000-0000-4000-8000-{seed:012x}.jsonl"))
 }
 
 pub(crate) fn generate(path: &Path, options: Options) -> Result<Summary> {
@@ -142,7 +187,7 @@ fn report(file: Option<PathBuf>, options: Options, runs: usize) -> Result<()> {
     let (path, made) = match file {
         Some(path) => (path, None),
         None => {
-            let path = folder.path().join(format!("00000000-0000-4000-8000-{:012x}.jsonl", options.seed));
+            let path = made_up_path(folder.path(), options.seed);
             let made = generate(&path, options)?;
             (path, Some(made))
         }
@@ -241,9 +286,15 @@ fn print_row(name: &str, figures: &Figures, yardstick: &Figures) {
 
 /// The run with the middle processor time of so many.
 fn median(probe: Probe, path: &Path, runs: usize) -> Result<Figures> {
-    let mut all = (0..runs).map(|_| probe.run_apart(path)).collect::<Result<Vec<_>>>()?;
-    all.sort_by(|a, b| a.cpu_ms.partial_cmp(&b.cpu_ms).unwrap_or(std::cmp::Ordering::Equal));
-    Ok(all.swap_remove(runs / 2))
+    let all = (0..runs).map(|_| probe.run_apart(path)).collect::<Result<Vec<_>>>()?;
+    Ok(median_of(all, |figures| figures.cpu_ms.unwrap_or(0.0)))
+}
+
+/// The middle one by a figure; there is at least one.
+fn median_of<T>(mut all: Vec<T>, figure: impl Fn(&T) -> f64) -> T {
+    all.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
+    let middle = all.len() / 2;
+    all.swap_remove(middle)
 }
 
 fn seconds(ms: Option<f64>) -> String {

@@ -29,8 +29,22 @@ pub fn thread_time() -> Option<Duration> {
 
 /// The most memory that this process has had in use, in bytes.
 pub fn peak_memory() -> Option<u64> {
+    status("VmHWM:")
+}
+
+/// The memory that this process has in use now, in bytes.
+pub fn memory() -> Option<u64> {
+    status("VmRSS:")
+}
+
+/// Lets `peak_memory` start anew from what is in use now, where the system can do that.
+pub fn forget_peak() {
+    let _ = fs::write("/proc/self/clear_refs", "5");
+}
+
+fn status(name: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = kilobytes.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }

@@ -64,7 +64,7 @@ fn run_apart(path: &Path) -> Result<Value> {
 /// Opens a file in the window, without a screen, and drives it as a user would.
 pub fn measure(path: &Path) -> Result<Value> {
     let start = Instant::now();
-    let mut window = Window::open(path);
+    let mut window = Window::open(&[path.to_owned()]);
     let mut opening = Duration::ZERO;
     loop {
         opening = opening.max(window.frame(Vec::new()));

@@ -50,19 +50,22 @@ pub fn plan_fork(
 /// Writes the fork. On failure nothing of it is left behind.
 pub fn apply_fork(plan: &ForkPlan, watch: Watch<'_>) -> Result<ForkReceipt, ActionError> {
     let folder = plan.path.parent().unwrap_or(Path::new(""));
+    let companions = plan.fork.companions.iter().map(|(relative, rewrite)| (folder.join(relative), rewrite));
     // The session file comes last: whoever sees it finds everything it refers to.
-    let mut written: Vec<PathBuf> = Vec::new();
-    let result = plan.fork.companions.iter().try_for_each(|(relative, rewrite)| {
-        let path = folder.join(relative);
-        written.push(path.clone());
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|source| ReadError::Io { source, path: folder.to_owned() })?;
+    let files: Vec<_> = companions.chain([(plan.path.clone(), &plan.fork.rewrite)]).collect();
+    let total_bytes = files.iter().map(|(_, rewrite)| rewrite.total_bytes()).sum();
+    let mut before_bytes = 0;
+    for (at, (path, rewrite)) in files.iter().enumerate() {
+        let written = make_folder(path, folder)
+            .and_then(|()| watch.part(before_bytes, total_bytes, |watch| write_new(path, rewrite, watch)));
+        if let Err(error) = written {
+            // What could not be written may be a file of somebody else's.
+            let (written, touched) = (files.iter().take(at), files.iter().take(at + 1));
+            written.for_each(|(path, _)| drop(std::fs::remove_file(path)));
+            touched.for_each(|(path, _)| remove_empty(path, folder));
+            return Err(error.into());
         }
-        write_new(&path, rewrite, watch)
-    });
-    if let Err(error) = result.and_then(|()| write_new(&plan.path, &plan.fork.rewrite, watch)) {
-        remove_all(&written, folder);
-        return Err(error.into());
+        before_bytes += rewrite.total_bytes();
     }
     Ok(ForkReceipt {
         session_id: plan.fork.session_id.clone(),
@@ -87,15 +90,21 @@ pub(super) fn place_of(file_name: &str, source: &Path, out: Option<&Path>) -> Pa
     }
 }
 
-/// Removes files just written, and the folders that are empty without them, up to `folder`.
-fn remove_all(files: &[PathBuf], folder: &Path) {
-    for file in files {
-        let _ = std::fs::remove_file(file);
-        for above in file.ancestors().skip(1).take_while(|above| *above != folder && above.starts_with(folder)) {
-            // Fails, rightly, where something else is in it.
-            if std::fs::remove_dir(above).is_err() {
-                break;
-            }
+/// Makes the folder that `file` is to be in, where that is below `folder`.
+fn make_folder(file: &Path, folder: &Path) -> Result<(), ReadError> {
+    match file.parent().filter(|parent| *parent != folder) {
+        Some(parent) => {
+            std::fs::create_dir_all(parent).map_err(|source| ReadError::Io { source, path: parent.to_owned() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Removes the folders that `file` is in, up to `folder`, as far as nothing else is in them.
+fn remove_empty(file: &Path, folder: &Path) {
+    for above in file.ancestors().skip(1).take_while(|above| *above != folder && above.starts_with(folder)) {
+        if std::fs::remove_dir(above).is_err() {
+            break;
         }
     }
 }

@@ -6,6 +6,8 @@
 mod fork;
 mod replay;
 mod revert;
+#[cfg(test)]
+mod tests;
 
 pub use fork::{ForkPlan, ForkReceipt, apply_fork, plan_fork};
 pub use replay::{Divergence, DivergenceKind, compare, compare_prompt, prompt_of_turn, replay};

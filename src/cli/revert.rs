@@ -94,7 +94,7 @@ impl Written<'_> {
 
 pub fn run_undo(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
     let path = options.only_path("RECEIPT")?;
-    let receipt = undo_revert(path, now()).map_err(refused)?;
+    let receipt = undo_revert(path, now(), Watch::none()).map_err(refused)?;
     if options.json {
         let document = json!({
             "path": receipt.path.to_string_lossy(),

@@ -2,6 +2,7 @@
 //!
 //! What is not edited stays byte for byte: unknown fields, the order of keys, escapes, white space, bytes that are no UTF-8.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::store::Rewrite;
@@ -16,7 +17,7 @@ pub(super) struct Key<'a> {
 
 /// The keys of the object in `bytes`, and where its closing brace is; `None` when it is no whole object.
 pub(super) fn top_level(bytes: &[u8]) -> Option<(Vec<Key<'_>>, usize)> {
-    let mut keys = Vec::new();
+    let mut keys = Vec::with_capacity(24);
     let mut at = skip_blank(bytes, 0);
     if bytes.get(at) != Some(&b'{') {
         return None;
@@ -55,13 +56,16 @@ fn skip_blank(bytes: &[u8], mut at: usize) -> usize {
 
 /// The offset behind the string whose opening quote is at `at`.
 fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
-    at += 1;
+    let start = at + 1;
+    at = start;
     loop {
-        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes.get(at) == Some(&b'"') {
-            return Some(at + 1);
+        // A text has many escapes and few of them are quotes: those alone are stopped at.
+        at += memchr::memchr(b'"', bytes.get(at..)?)?;
+        let before = bytes.get(start..at)?.iter().rev().take_while(|byte| **byte == b'\\').count();
+        at += 1;
+        if before % 2 == 0 {
+            return Some(at);
         }
-        at += 2;
     }
 }
 
@@ -101,39 +105,47 @@ fn trim_end(bytes: &[u8], mut end: usize) -> usize {
 
 /// Bytes to be put in the place of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct Edit<'a> {
     pub range: Range<usize>,
-    pub bytes: Vec<u8>,
+    pub bytes: Cow<'a, [u8]>,
 }
 
 /// Sets top-level keys: their values are replaced wherever they stand, missing ones are added before the closing brace.
 /// `must` says which of the missing ones to add. `None` when the bytes are no whole object.
-pub(super) fn set(bytes: &[u8], values: &[(&str, String, Missing)]) -> Option<Vec<Edit>> {
+pub(super) fn set<'v>(bytes: &[u8], values: &'v [(&str, impl AsRef<str>, Missing)]) -> Option<Vec<Edit<'v>>> {
     let (keys, end) = top_level(bytes)?;
-    let mut edits = Vec::new();
+    let mut edits = Vec::with_capacity(values.len() + 1);
     let mut added = String::new();
     for (name, value, missing) in values {
+        let value = value.as_ref();
         let mut found = false;
         for key in keys.iter().filter(|key| key.name == name.as_bytes()) {
             found = true;
-            edits.push(Edit { range: key.value.clone(), bytes: value.clone().into_bytes() });
+            edits.push(Edit { range: key.value.clone(), bytes: value.as_bytes().into() });
         }
         if !found && *missing == Missing::Add {
             if !keys.is_empty() || !added.is_empty() {
                 added.push(',');
             }
-            added.push_str(&format!("\"{name}\":{value}"));
+            for part in ["\"", name, "\":", value] {
+                added.push_str(part);
+            }
         }
     }
     if !added.is_empty() {
-        edits.push(Edit { range: end..end, bytes: added.into_bytes() });
+        edits.push(Edit { range: end..end, bytes: added.into_bytes().into() });
     }
     edits.sort_by_key(|edit| edit.range.start);
     Some(edits)
 }
 
 /// Appends the record at `offset` of the source with some of its keys set.
-pub(in crate::formats) fn splice(rewrite: &mut Rewrite, offset: u64, bytes: &[u8], values: &[(&str, String, Missing)]) {
+pub(in crate::formats) fn splice(
+    rewrite: &mut Rewrite,
+    offset: u64,
+    bytes: &[u8],
+    values: &[(&str, impl AsRef<str>, Missing)],
+) {
     let mut at = 0;
     // A record that was mended before it could be read may be no whole object; then it stays as it is.
     for edit in set(bytes, values).unwrap_or_default() {
@@ -144,17 +156,35 @@ pub(in crate::formats) fn splice(rewrite: &mut Rewrite, offset: u64, bytes: &[u8
     rewrite.copy(offset + at as u64, bytes.len().saturating_sub(at) as u64);
 }
 
+/// Gives the record with some of its keys set to `put`, part by part.
+pub(super) fn put<E>(
+    bytes: &[u8],
+    values: &[(&str, impl AsRef<str>, Missing)],
+    mut put: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut at = 0;
+    // As in `splice`: what is no whole object stays as it is.
+    for edit in set(bytes, values).unwrap_or_default() {
+        put(bytes.get(at..edit.range.start).unwrap_or_default())?;
+        put(&edit.bytes)?;
+        at = edit.range.end;
+    }
+    put(bytes.get(at..).unwrap_or_default())
+}
+
 /// The record with some of its keys set and its raw control characters as spaces, for a reader that takes none; `None`
 /// where it holds none of them but white space between its parts.
-pub(super) fn without_controls(bytes: &[u8], values: &[(&str, String, Missing)]) -> Option<Vec<u8>> {
+pub(super) fn without_controls(bytes: &[u8], values: &[(&str, impl AsRef<str>, Missing)]) -> Option<Vec<u8>> {
     let is_control = |byte: &u8| *byte < b' ';
-    if !bytes.iter().any(is_control) || serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
+    // In pieces that are looked at whole: that is many bytes at a time.
+    let has_control = |piece: &[u8]| piece.iter().fold(false, |found, byte| found | is_control(byte));
+    if !bytes.chunks(256).any(has_control) || serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok() {
         return None;
     }
     let mut mended: Vec<u8> = bytes.iter().map(|byte| if is_control(byte) { b' ' } else { *byte }).collect();
     // From the end, so that ranges stay right.
     for edit in set(&mended, values)?.into_iter().rev() {
-        mended.splice(edit.range, edit.bytes);
+        mended.splice(edit.range, edit.bytes.iter().copied());
     }
     Some(mended)
 }
@@ -170,7 +200,7 @@ pub(in crate::formats) enum Missing {
 mod tests {
     use super::*;
 
-    fn apply(text: &str, values: &[(&str, String, Missing)]) -> String {
+    fn apply(text: &str, values: &[(&str, impl AsRef<str>, Missing)]) -> String {
         let mut out = Vec::new();
         let mut at = 0;
         for edit in set(text.as_bytes(), values).unwrap() {
@@ -210,5 +240,28 @@ mod tests {
         );
         assert_eq!(apply("{}", &values), r#"{"id":"new","from":{}}"#);
         assert_eq!(apply(r#"{"inner":{"id":1}}"#, &values), r#"{"inner":{"id":1},"id":"new","from":{}}"#);
+    }
+
+    fn made(bytes: &[u8], values: &[(&str, String, Missing)]) -> Vec<u8> {
+        let mut made = Vec::new();
+        let take = |part: &[u8]| -> Result<(), std::convert::Infallible> {
+            made.extend_from_slice(part);
+            Ok(())
+        };
+        put(bytes, values, take).unwrap();
+        made
+    }
+
+    #[test]
+    fn a_record_is_made_as_it_would_be_edited() {
+        let values = [("id", "\"new\"".to_owned(), Missing::Add), ("from", "{}".to_owned(), Missing::Leave)];
+        for text in [
+            r#"{"id":"x","a":"quotes \" and \\ and \\\" end \\"}"#,
+            r#"{"a":{"id":"\\\\"},"from":[1,"]"], "b" : "\"id\":1" }"#,
+            "{}",
+        ] {
+            assert_eq!(String::from_utf8(made(text.as_bytes(), &values)).unwrap(), apply(text, &values));
+        }
+        assert_eq!(made(b"{\"id\":", &values), b"{\"id\":", "what is no whole object stays as it is");
     }
 }

@@ -1,9 +1,10 @@
 //! Whether a file may be written: nobody else may be writing it, and it must still be what was read.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Identity, ReadError};
 
@@ -20,37 +21,59 @@ pub enum Busy {
     Writer { pid: u32, name: String, path: PathBuf },
     #[error("the file is locked by another process; end it first: {path}")]
     Locked { path: PathBuf },
+    #[error("the file is not there any more: {path}")]
+    Gone { path: PathBuf },
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
-/// Checks that the file at `path` is still the one that `opened` describes, and that nothing writes it.
-///
-/// Takes about a third of a second: a writer that appends now and then is seen only by waiting for it.
-pub fn check_unchanged(path: &Path, opened: &Identity) -> Result<(), Busy> {
-    let look = || -> Result<(), Busy> {
-        let now = Identity::at(path).map_err(|source| ReadError::Io { source, path: path.to_owned() })?;
-        if now == *opened {
-            return Ok(());
+/// A file that is being watched for whether anything writes it. A writer that appends now and then is seen only by
+/// waiting for it: work that takes its time anyway is done between the two looks.
+#[must_use = "the second look is what tells"]
+pub struct Watched<'a> {
+    path: &'a Path,
+    opened: &'a Identity,
+    since: Instant,
+}
+
+impl<'a> Watched<'a> {
+    /// Checks that the file at `path` is still the one that `opened` describes, and that nothing writes it.
+    pub fn begin(path: &'a Path, opened: &'a Identity) -> Result<Self, Busy> {
+        let watched = Self { path, opened, since: Instant::now() };
+        watched.look()?;
+        Ok(watched)
+    }
+
+    /// Checks once more, a third of a second after the beginning or later.
+    pub fn end(self) -> Result<(), Busy> {
+        thread::sleep(QUIET_TIME.saturating_sub(self.since.elapsed()));
+        self.look()
+    }
+
+    fn look(&self) -> Result<(), Busy> {
+        let path = self.path;
+        let now = Identity::at(path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => Busy::Gone { path: path.to_owned() },
+            _ => ReadError::Io { source, path: path.to_owned() }.into(),
+        })?;
+        if now != *self.opened {
+            let change = if now.len != self.opened.len {
+                format!("{} bytes then, {} now", self.opened.len, now.len)
+            } else {
+                "same length, written again".to_owned()
+            };
+            return Err(Busy::Changed { change, path: path.to_owned() });
         }
-        let change = if now.len != opened.len {
-            format!("{} bytes then, {} now", opened.len, now.len)
-        } else {
-            "same length, written again".to_owned()
-        };
-        Err(Busy::Changed { change, path: path.to_owned() })
-    };
-    look()?;
-    if let Some((pid, name)) = writers(path).into_iter().next() {
-        return Err(Busy::Writer { pid, name, path: path.to_owned() });
+        if let Some((pid, name)) = writers(path).into_iter().next() {
+            return Err(Busy::Writer { pid, name, path: path.to_owned() });
+        }
+        if let Ok(file) = File::open(path)
+            && let Err(std::fs::TryLockError::WouldBlock) = file.try_lock_shared()
+        {
+            return Err(Busy::Locked { path: path.to_owned() });
+        }
+        Ok(())
     }
-    if let Ok(file) = File::open(path)
-        && let Err(std::fs::TryLockError::WouldBlock) = file.try_lock_shared()
-    {
-        return Err(Busy::Locked { path: path.to_owned() });
-    }
-    thread::sleep(QUIET_TIME);
-    look()
 }
 
 /// Other processes that have the file open for writing, as `(pid, program)`. Empty where the system does not tell.

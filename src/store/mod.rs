@@ -5,6 +5,7 @@
 mod clock;
 mod database;
 mod guard;
+mod made;
 mod png;
 mod receipt;
 mod records;
@@ -14,7 +15,8 @@ mod watch;
 
 pub use clock::now;
 pub use database::{Database, Fault};
-pub use guard::{Busy, check_unchanged};
+pub use guard::{Busy, Watched};
+pub use made::{Batches, Made, ReadAhead};
 pub use png::encode_png;
 pub use receipt::{Receipt, ReceiptError, find_receipts, revert_file, undo};
 pub use records::{Found, Framing, LineReader, MAX_RECORD_BYTES, Span, scan};

@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{Busy, check_unchanged};
+use super::guard::{Busy, Watched};
 use super::rewrite::{replace, sync_folder, write_atomically};
-use super::source::whole_crc32;
 use super::{Identity, ReadError, Rewrite, SourceFile, Watch};
 use crate::model::Timestamp;
 
@@ -67,28 +68,34 @@ pub fn revert_file(
     watch: Watch<'_>,
 ) -> Result<(Receipt, PathBuf), ReceiptError> {
     let opened = rewrite.source();
-    let path = opened.path().canonicalize().map_err(failed(opened.path()))?;
-    check_unchanged(&path, opened.identity())?;
-    let before_crc32 = whole_crc32(&path).map_err(failed(&path))?;
+    let path = opened.path().canonicalize().unwrap_or_else(|_| opened.path().to_owned());
+    let quiet = Watched::begin(&path, opened.identity())?;
     let (backup, receipt_path) = free_names(&path, now);
     let mut receipt = None;
-    let replaced = replace(&path, rewrite, watch, |after| -> Result<(), ReceiptError> {
-        still_as_opened(&path, opened)?;
-        keep(&path, &backup).map_err(failed(&backup))?;
-        let planned = Receipt {
-            version: 1,
-            path: path.clone(),
-            backup: backup.clone(),
-            step_number,
-            reverted_at: now.to_rfc3339(),
-            before: opened.identity().clone(),
-            before_crc32,
-            after,
-            undone_at: None,
-        };
-        save(&planned, &receipt_path)?;
-        receipt = Some(planned);
-        Ok(())
+    let replaced = thread::scope(|scope| {
+        // What is told of progress is the writing.
+        let before_crc32 = scope.spawn(|| opened.whole_crc32(watch.without_progress()));
+        replace(&path, rewrite, watch, |after| -> Result<(), ReceiptError> {
+            let before_crc32 = before_crc32.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            quiet.end()?;
+            // The last moment to call it off.
+            watch.step(rewrite.total_bytes(), rewrite.total_bytes()).map_err(ReadError::from)?;
+            keep(&path, &backup).map_err(failed(&backup))?;
+            let planned = Receipt {
+                version: 1,
+                path: path.clone(),
+                backup: backup.clone(),
+                step_number,
+                reverted_at: now.to_rfc3339(),
+                before: opened.identity().clone(),
+                before_crc32,
+                after,
+                undone_at: None,
+            };
+            save(&planned, &receipt_path)?;
+            receipt = Some(planned);
+            Ok(())
+        })
     });
     match (replaced, receipt) {
         (Ok(()), Some(receipt)) => {
@@ -120,7 +127,7 @@ fn still_as_opened(path: &Path, opened: &SourceFile) -> Result<(), ReceiptError>
 /// Puts the file back as it was before the revert that wrote this receipt: every byte, and its permissions.
 ///
 /// Refuses when the file was written since the revert: that work would be lost.
-pub fn undo(receipt_path: &Path, now: Timestamp) -> Result<Receipt, ReceiptError> {
+pub fn undo(receipt_path: &Path, now: Timestamp, watch: Watch<'_>) -> Result<Receipt, ReceiptError> {
     let mut receipt = load(receipt_path)?;
     if receipt.undone_at.is_some() {
         return Err(ReceiptError::Undone { path: receipt_path.to_owned() });
@@ -133,10 +140,13 @@ pub fn undo(receipt_path: &Path, now: Timestamp) -> Result<Receipt, ReceiptError
         }
         return Err(ReceiptError::NoBackup { path: receipt.backup });
     }
-    if whole_crc32(&receipt.backup).map_err(failed(&receipt.backup))? != receipt.before_crc32 {
+    let quiet = Watched::begin(&receipt.path, &receipt.after)?;
+    let backup = SourceFile::open(&receipt.backup)?;
+    if backup.whole_crc32(watch)? != receipt.before_crc32 {
         return Err(ReceiptError::OtherBackup { path: receipt.backup });
     }
-    check_unchanged(&receipt.path, &receipt.after)?;
+    quiet.end()?;
+    watch.step(backup.len(), backup.len()).map_err(ReadError::from)?;
     fs::rename(&receipt.backup, &receipt.path).map_err(failed(&receipt.path))?;
     if let Some(folder) = receipt.path.parent() {
         sync_folder(folder);
@@ -275,11 +285,11 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
         assert_eq!(fs::read_to_string(&receipt.backup).unwrap(), "one\ntwo\n");
         assert_eq!(find_receipts(&path), [(receipt_path.clone(), receipt)]);
-        undo(&receipt_path, NOW).unwrap();
+        undo(&receipt_path, NOW, Watch::none()).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
         assert_eq!(find_receipts(&path), []);
         assert_eq!(names(folder.path()).len(), 2);
-        assert!(matches!(undo(&receipt_path, NOW), Err(ReceiptError::Undone { .. })));
+        assert!(matches!(undo(&receipt_path, NOW, Watch::none()), Err(ReceiptError::Undone { .. })));
     }
 
     #[test]
@@ -314,7 +324,7 @@ mod tests {
             let keep = (content.len() as f64 * share) as u64;
             let (_, receipt) = revert_file(&shortened(&path, keep), 1, NOW, Watch::none()).unwrap();
             assert_eq!(fs::read(&path).unwrap(), content[..keep as usize]);
-            undo(&receipt, NOW).unwrap();
+            undo(&receipt, NOW, Watch::none()).unwrap();
             assert_eq!(fs::read(&path).unwrap(), content);
             assert_eq!(Identity::at(&path).unwrap(), before);
         }
@@ -346,7 +356,7 @@ mod tests {
         let (_folder, path) = file("one\ntwo\n");
         let (receipt, receipt_path) = revert_file(&shortened(&path, 4), 2, NOW, Watch::none()).unwrap();
         fs::rename(&receipt.backup, &path).unwrap();
-        assert!(matches!(undo(&receipt_path, NOW), Err(ReceiptError::Undone { .. })));
+        assert!(matches!(undo(&receipt_path, NOW, Watch::none()), Err(ReceiptError::Undone { .. })));
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\ntwo\n");
     }
 
@@ -370,7 +380,7 @@ mod tests {
         let elsewhere = folder.path().join("elsewhere");
         fs::rename(&receipt.backup, &elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &receipt.backup).unwrap();
-        assert!(matches!(undo(&receipt_path, NOW), Err(ReceiptError::NoBackup { .. })));
+        assert!(matches!(undo(&receipt_path, NOW, Watch::none()), Err(ReceiptError::NoBackup { .. })));
         assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
     }
 }

@@ -1,14 +1,15 @@
 //! New files made of pieces of old ones, written whole or not at all.
 
 use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::made::{self, Made};
 use super::{Identity, ReadError, SourceFile, Watch};
 
-/// Bytes copied at a time.
-const COPY_BYTES: usize = 1024 * 1024;
+/// Bytes copied between two looks at whether that is still wanted.
+const COPY_BYTES: u64 = 1024 * 1024;
 
 /// A file to be written: stretches of a source as they are, and new bytes between them.
 #[derive(Clone, Debug)]
@@ -17,12 +18,27 @@ pub struct Rewrite {
     pieces: Vec<Piece>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Piece {
     /// Bytes of the source, as they are.
     Copy { offset: u64, len: u64 },
     /// Bytes that the source does not have.
     New(Vec<u8>),
+    /// Bytes of the source with changes, which are made when they are written.
+    Made(Arc<dyn Made>),
+}
+
+impl PartialEq for Piece {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Copy { offset, len }, Self::Copy { offset: other, len: other_len }) => {
+                (offset, len) == (other, other_len)
+            }
+            (Self::New(bytes), Self::New(other)) => bytes == other,
+            (Self::Made(made), Self::Made(other)) => Arc::ptr_eq(made, other),
+            _ => false,
+        }
+    }
 }
 
 impl Rewrite {
@@ -52,6 +68,11 @@ impl Rewrite {
         }
     }
 
+    /// Appends what is made of the source when it is written.
+    pub fn make(&mut self, made: Arc<dyn Made>) {
+        self.pieces.push(Piece::Made(made));
+    }
+
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
@@ -60,25 +81,26 @@ impl Rewrite {
         &self.source
     }
 
-    /// Length of the file it makes, in bytes.
-    pub fn len(&self) -> u64 {
+    pub fn is_empty(&self) -> bool {
+        self.total_bytes() == 0
+    }
+
+    /// How much there is to do, in bytes: the length of the new file, but that what is made counts by what of.
+    pub fn total_bytes(&self) -> u64 {
         self.pieces
             .iter()
             .map(|piece| match piece {
                 Piece::Copy { len, .. } => *len,
                 Piece::New(bytes) => bytes.len() as u64,
+                Piece::Made(made) => made.source_bytes(),
             })
             .sum()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// `path` is where it goes, for errors of writing.
-    fn write_to(&self, path: &Path, out: &mut dyn Write, watch: Watch<'_>) -> Result<(), ReadError> {
+    fn write_to(&self, path: &Path, mut out: &File, watch: Watch<'_>) -> Result<(), ReadError> {
         let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
-        let total = self.len();
+        let total = self.total_bytes();
         let mut done = 0;
         for piece in &self.pieces {
             match piece {
@@ -91,17 +113,22 @@ impl Rewrite {
                     let mut at = *offset;
                     while at < end {
                         watch.step(done, total)?;
-                        let part = usize::try_from(end - at).unwrap_or(COPY_BYTES).min(COPY_BYTES);
-                        out.write_all(&self.source.read_at(at, part)?).map_err(failed)?;
-                        at += part as u64;
-                        done += part as u64;
+                        let part = (end - at).min(COPY_BYTES);
+                        self.source.copy_to(at, part, out, path)?;
+                        at += part;
+                        done += part;
                     }
                 }
+                Piece::Made(made) => made::write(&**made, &self.source, out, &failed, &mut |bytes| {
+                    watch.step(done, total)?;
+                    done += bytes;
+                    Ok(())
+                })?,
             }
         }
         watch.step(total, total)?;
-        let copies = self.pieces.iter().any(|piece| matches!(piece, Piece::Copy { .. }));
-        if copies { self.source.check_intact() } else { Ok(()) }
+        let is_new = self.pieces.iter().all(|piece| matches!(piece, Piece::New(_)));
+        if is_new { Ok(()) } else { self.source.check_intact() }
     }
 }
 
@@ -132,7 +159,7 @@ pub fn write_atomically(path: &Path, content: &[u8]) -> Result<(), ReadError> {
     write_beside(
         path,
         permissions,
-        |out| out.write_all(content).map_err(failed),
+        |mut out| out.write_all(content).map_err(failed),
         |temporary| temporary.persist(path).map(drop).map_err(|error| failed(error.error)),
     )
 }
@@ -165,7 +192,7 @@ pub(super) fn replace<E: From<ReadError>>(
 fn write_beside<E: From<ReadError>>(
     path: &Path,
     permissions: Option<Permissions>,
-    write: impl FnOnce(&mut dyn Write) -> Result<(), ReadError>,
+    write: impl FnOnce(&File) -> Result<(), ReadError>,
     place: impl FnOnce(tempfile::NamedTempFile) -> Result<(), E>,
 ) -> Result<(), E> {
     let failed = |source: io::Error| ReadError::Io { source, path: path.to_owned() };
@@ -176,11 +203,7 @@ fn write_beside<E: From<ReadError>>(
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let temporary = builder.tempfile_in(folder).map_err(failed)?;
-    {
-        let mut out = BufWriter::new(temporary.as_file());
-        write(&mut out)?;
-        out.flush().map_err(failed)?;
-    }
+    write(temporary.as_file())?;
     if let Some(permissions) = permissions {
         temporary.as_file().set_permissions(permissions).map_err(failed)?;
     }

@@ -2,11 +2,16 @@
 
 use std::fs::{File, Metadata};
 use std::io;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use flate2::Crc;
 use serde::{Deserialize, Serialize};
+
+use super::Watch;
+use super::made::BATCH_BYTES;
 
 /// How much of each end of a file goes into its identity.
 const IDENTITY_WINDOW_BYTES: u64 = 64 * 1024;
@@ -17,6 +22,8 @@ pub struct SourceFile {
     path: PathBuf,
     file: File,
     identity: Identity,
+    /// Held by who moves the file's cursor. Reading by position needs no cursor and does not wait for it.
+    cursor: Mutex<()>,
 }
 
 /// Enough of a file to tell whether it is still the one that was opened. Two are equal when length, time and ends are:
@@ -45,7 +52,7 @@ impl Eq for Identity {}
 pub enum ReadError {
     #[error("{reason}: {path}")]
     Open { reason: String, path: PathBuf },
-    #[error("the file became shorter while it was open: {path}")]
+    #[error("the file became shorter while it was open; open it again: {path}")]
     Shrunk { path: PathBuf },
     #[error("{source}: {path}")]
     Io { source: io::Error, path: PathBuf },
@@ -67,7 +74,7 @@ impl SourceFile {
         }
         let file = open_regular(path).map_err(|error| refuse(plain_reason(&error)))?;
         let identity = Identity::of(&file).map_err(|source| ReadError::Io { source, path: path.to_owned() })?;
-        Ok(Self { path: path.to_owned(), file, identity })
+        Ok(Self { path: path.to_owned(), file, identity, cursor: Mutex::default() })
     }
 
     pub fn path(&self) -> &Path {
@@ -101,15 +108,63 @@ impl SourceFile {
         Ok(bytes)
     }
 
+    /// Appends exactly `len` bytes from `offset` to `out`, which is at `out_path`.
+    pub fn copy_to(&self, offset: u64, len: u64, mut out: &File, out_path: &Path) -> Result<(), ReadError> {
+        let shrunk = || ReadError::Shrunk { path: self.path.clone() };
+        if offset.saturating_add(len) > self.identity.len {
+            return Err(shrunk());
+        }
+        if cfg!(target_os = "linux") {
+            // Between two files the standard library has the system copy: the bytes never come here.
+            let failed = |source| ReadError::Io { source, path: out_path.to_owned() };
+            let _cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut file = &self.file;
+            file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+            let copied = io::copy(&mut file.take(len), &mut out).map_err(failed)?;
+            return if copied == len { Ok(()) } else { Err(shrunk()) };
+        }
+        let mut buffer = vec![0; usize::try_from(len).map_or(BATCH_BYTES, |len| len.min(BATCH_BYTES))];
+        let mut done = 0;
+        while done < len {
+            let part = usize::try_from(len - done).map_or(BATCH_BYTES, |left| left.min(BATCH_BYTES));
+            let part = buffer.get_mut(..part).unwrap_or_default();
+            if self.fill(offset + done, part)? < part.len() {
+                return Err(shrunk());
+            }
+            out.write_all(part).map_err(|source| ReadError::Io { source, path: out_path.to_owned() })?;
+            done += part.len() as u64;
+        }
+        Ok(())
+    }
+
     /// An error when the bytes that were there when it was opened are not there any more. What was appended since does
     /// not matter: it is not read.
     pub fn check_intact(&self) -> Result<(), ReadError> {
         let failed = |source| ReadError::Io { source, path: self.path.clone() };
-        let len = self.file.metadata().map_err(failed)?.len();
-        if len < self.len() || ends_crc32(&self.file, self.len()).map_err(failed)? != self.identity.ends_crc32 {
-            return Err(ReadError::Rewritten { path: self.path.clone() });
+        let now = self.file.metadata().map_err(failed)?;
+        // Written again without having grown: whatever was written lies in what was read.
+        let is_other = now.len() < self.len()
+            || (now.len() == self.len() && modified_ns(&now) != self.identity.modified_ns)
+            || ends_crc32(&self.file, self.len()).map_err(failed)? != self.identity.ends_crc32;
+        if is_other { Err(ReadError::Rewritten { path: self.path.clone() }) } else { Ok(()) }
+    }
+
+    /// CRC-32 of the whole file as long as it was when it was opened.
+    pub(super) fn whole_crc32(&self, watch: Watch<'_>) -> Result<u32, ReadError> {
+        let mut crc = Crc::new();
+        let mut buffer = vec![0; BATCH_BYTES];
+        let mut offset = 0;
+        while offset < self.len() {
+            watch.step(offset, self.len())?;
+            let part = usize::try_from(self.len() - offset).map_or(BATCH_BYTES, |left| left.min(BATCH_BYTES));
+            let part = buffer.get_mut(..part).unwrap_or_default();
+            if self.fill(offset, part)? < part.len() {
+                return Err(ReadError::Shrunk { path: self.path.clone() });
+            }
+            crc.update(part);
+            offset += part.len() as u64;
         }
-        Ok(())
+        Ok(crc.sum())
     }
 
     /// Whether this is the file that `earlier` was, with nothing but more behind what was in it. Its ends tell, not all of
@@ -137,14 +192,13 @@ impl Identity {
 
     pub(super) fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
-        let modified_ns = metadata
-            .modified()
-            .ok()
-            .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
-            .and_then(|age| u64::try_from(age.as_nanos()).ok())
-            .unwrap_or(0);
         let len = metadata.len();
-        Ok(Self { len, modified_ns, inode: inode(&metadata), ends_crc32: ends_crc32(file, len)? })
+        Ok(Self {
+            len,
+            modified_ns: modified_ns(&metadata),
+            inode: inode(&metadata),
+            ends_crc32: ends_crc32(file, len)?,
+        })
     }
 }
 
@@ -168,20 +222,10 @@ fn ends_crc32(file: &File, len: u64) -> io::Result<u32> {
     Ok(crc.sum())
 }
 
-/// CRC-32 of a whole file.
-pub(super) fn whole_crc32(path: &Path) -> io::Result<u32> {
-    let file = open_regular(path)?;
-    let mut crc = Crc::new();
-    let mut buffer = vec![0; 1024 * 1024];
-    let mut offset = 0;
-    loop {
-        let read = fill(&file, offset, &mut buffer)?;
-        if read == 0 {
-            return Ok(crc.sum());
-        }
-        crc.update(buffer.get(..read).unwrap_or_default());
-        offset += read as u64;
-    }
+/// Last modification, in nanoseconds since 1970; 0 where the system does not tell.
+fn modified_ns(metadata: &Metadata) -> u64 {
+    let age = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    age.and_then(|age| u64::try_from(age.as_nanos()).ok()).unwrap_or(0)
 }
 
 fn fill(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

@@ -25,6 +25,17 @@ impl<'a> Watch<'a> {
         if self.cancelled.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
     }
 
+    /// The same, for work whose progress is a part of other work's.
+    pub fn without_progress(self) -> Self {
+        Self { progress: &|_, _| {}, ..self }
+    }
+
+    /// Does work that is a part of more: `before_bytes` of `total_bytes` are done when it begins.
+    pub fn part<T>(self, before_bytes: u64, total_bytes: u64, act: impl FnOnce(Watch<'_>) -> T) -> T {
+        let progress = |done_bytes, _| (self.progress)(before_bytes.saturating_add(done_bytes), total_bytes);
+        act(Watch { cancelled: self.cancelled, progress: &progress })
+    }
+
     /// Reports progress; an error when the work should stop.
     pub fn step(&self, done_bytes: u64, total_bytes: u64) -> Result<(), Cancelled> {
         self.check()?;

@@ -127,14 +127,14 @@ pub(super) fn row(ui: &mut Ui, theme: &Theme, title: &str, under: &str, right: &
 
 /// Nothing of the file can be shown yet.
 pub fn reading(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
-    let (done, total) = match document.state {
-        State::Reading { done_bytes, total_bytes } => (done_bytes, total_bytes),
-        _ => (0, 0),
+    let progress = match &document.state {
+        State::Reading(progress) => words::progress(progress),
+        _ => None,
     };
     middle(ui, |ui| {
         ui.label(RichText::new(format!("Reading {}", visible(&document.name()))).font(theme::bold(size::HEADING)));
-        if total > 0 {
-            ui.label(RichText::new(format!("{} of {}", words::bytes(done), words::bytes(total))).color(theme.weak));
+        if let Some(progress) = progress {
+            ui.label(RichText::new(progress).color(theme.weak));
         }
         if ui.button("Cancel").clicked() {
             requests.push(Request::Cancel(document.id));

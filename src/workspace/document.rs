@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::bodies::Bodies;
 use super::outline::{Outline, Outlined};
 use super::player::Player;
+use super::progress::Progress;
 use super::search::Search;
 use super::text::one_line;
 use crate::formats::{Recording, SessionRef, Source};
@@ -49,10 +50,7 @@ impl Part {
 #[derive(Debug)]
 pub enum State {
     /// Being read for the first time; `Document::recording` may already hold the part read so far.
-    Reading {
-        done_bytes: u64,
-        total_bytes: u64,
-    },
+    Reading(Progress),
     Whole,
     /// What was opened holds several sessions; one is to be chosen.
     Choosing(Arc<Source>),
@@ -82,6 +80,8 @@ pub struct Document {
     pub receipts: Vec<(PathBuf, u32)>,
     /// The file could not be read any more when it was last looked at; what is shown was read before.
     pub gone: bool,
+    /// Stepline itself wrote the file since it was read: it is no surprise that it is another one.
+    pub(super) written_here: bool,
     /// The reading that is going on, by the flag that calls it off. One file is read once at a time.
     pub(super) reading: Option<Arc<AtomicBool>>,
     /// The file changed while it was being read: it is read once more.
@@ -94,8 +94,7 @@ pub struct Document {
 #[derive(Clone, Debug)]
 pub struct Action {
     pub name: &'static str,
-    pub done_bytes: u64,
-    pub total_bytes: u64,
+    pub progress: Progress,
     pub cancelled: Arc<AtomicBool>,
 }
 
@@ -104,7 +103,7 @@ impl Document {
         Self {
             id,
             reference,
-            state: State::Reading { done_bytes: 0, total_bytes: 0 },
+            state: State::Reading(Progress::begin()),
             read: None,
             generation: 0,
             selected: None,
@@ -116,6 +115,7 @@ impl Document {
             search: Search::default(),
             receipts: Vec::new(),
             gone: false,
+            written_here: false,
             reading: None,
             changed_meanwhile: false,
             action: None,
@@ -246,9 +246,12 @@ impl Document {
 
     fn action_refusal(&self, capability: Capability) -> Option<String> {
         match &self.state {
-            State::Reading { .. } => return Some("The file is still being read".to_owned()),
+            State::Reading(_) => return Some("The file is still being read".to_owned()),
             State::Failed(_) => return Some("The file was not read to its end".to_owned()),
             State::Whole | State::Choosing(_) => {}
+        }
+        if self.gone {
+            return Some("The file is gone, or cannot be read any more; put it back and reload".to_owned());
         }
         if let Some(action) = &self.action {
             return Some(format!("{} is going on", action.name));
@@ -265,9 +268,16 @@ impl Document {
 
     /// Calls off the reading and the action that are going on.
     pub fn cancel(&self) {
-        let action = self.action.as_ref().map(|action| &action.cancelled);
-        for flag in self.reading.iter().chain(action) {
-            flag.store(true, Ordering::Relaxed);
+        if let Some(reading) = &self.reading {
+            reading.store(true, Ordering::Relaxed);
+        }
+        self.cancel_action();
+    }
+
+    /// Calls off the action that is going on.
+    pub fn cancel_action(&self) {
+        if let Some(action) = &self.action {
+            action.cancelled.store(true, Ordering::Relaxed);
         }
     }
 

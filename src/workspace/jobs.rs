@@ -4,14 +4,15 @@
 //! thread of their own, so that a file being read holds up no text of another.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
 use super::bodies::TextKey;
 use super::document::DocumentId;
@@ -29,6 +30,8 @@ use crate::store::Receipt;
 const WAITING_MESSAGES: usize = 256;
 /// Texts that may wait to be read; the window asks again for those that did not fit.
 const WAITING_TEXTS: usize = 64;
+/// Messages are looked for this often while the last jobs are waited for.
+const END_INTERVAL: Duration = Duration::from_millis(5);
 
 /// What a job tells the window.
 pub enum Message {
@@ -184,6 +187,9 @@ pub struct Jobs {
     outbox: Outbox,
     messages: Receiver<Message>,
     texts: Sender<Asked>,
+    /// Each job that writes holds a sender: the receiver hears when the last of them is over.
+    writing: Option<Sender<Infallible>>,
+    written: Receiver<Infallible>,
 }
 
 impl Jobs {
@@ -194,7 +200,8 @@ impl Jobs {
         let outbox = Outbox { sender, wake };
         let reader = outbox.clone();
         spawn("texts", move || read_texts(&waiting, &reader));
-        Self { outbox, messages, texts }
+        let (writing, written) = bounded(0);
+        Self { outbox, messages, texts, writing: Some(writing), written }
     }
 
     /// The next message, if one is there.
@@ -210,6 +217,25 @@ impl Jobs {
                 outbox.send(Message::BrokeDown { name, document });
             }
         });
+    }
+
+    /// The same for a job that writes files: the program does not end in the middle of it.
+    pub fn write(&self, name: &'static str, document: DocumentId, job: impl FnOnce(&Outbox) + Send + 'static) {
+        let Some(writing) = self.writing.clone() else { return };
+        self.run(name, Some(document), move |outbox| {
+            let _writing = writing;
+            job(outbox);
+        });
+    }
+
+    /// Waits for the jobs that write, but no longer than `patience`. None begins any more.
+    pub fn end(&mut self, patience: Duration) {
+        self.writing = None;
+        let start = Instant::now();
+        // They may be waiting for room for a message.
+        while self.written.recv_timeout(END_INTERVAL) == Err(RecvTimeoutError::Timeout) && start.elapsed() < patience {
+            self.messages.try_iter().for_each(drop);
+        }
     }
 
     /// Asks for a text; false when too many are waiting already.

@@ -14,7 +14,7 @@ use super::player::Played;
 use super::requests::SEARCH;
 use super::{Dialog, Workspace};
 use crate::actions::{ForkReceipt, RevertDone};
-use crate::formats::{self, SessionRef, Source};
+use crate::formats::{self, Recording, SessionRef, Source};
 use crate::store::Receipt;
 
 /// So many files that are named together get a tab each.
@@ -37,10 +37,9 @@ impl Workspace {
     fn take(&mut self, message: Message) {
         match message {
             Message::ReadingProgress { document, done_bytes, total_bytes } => {
-                if let Some(State::Reading { done_bytes: done, total_bytes: total }) =
-                    self.document_mut(document).map(|document| &mut document.state)
+                if let Some(State::Reading(progress)) = self.document_mut(document).map(|document| &mut document.state)
                 {
-                    (*done, *total) = (done_bytes, total_bytes);
+                    progress.reach(done_bytes, total_bytes);
                 }
             }
             Message::Partial { document, read } => {
@@ -83,7 +82,7 @@ impl Workspace {
             }
             Message::ActionProgress { document, done_bytes, total_bytes } => {
                 if let Some(action) = self.document_mut(document).and_then(|document| document.action.as_mut()) {
-                    (action.done_bytes, action.total_bytes) = (done_bytes, total_bytes);
+                    action.progress.reach(done_bytes, total_bytes);
                 }
             }
             Message::Forked { document, result } => {
@@ -158,6 +157,9 @@ impl Workspace {
             Ok(read) => {
                 let path = document.path().to_owned();
                 let (watched, appended) = (read.recording.watched(), read.recording.is_appended_to());
+                let own = std::mem::take(&mut document.written_here);
+                let loss =
+                    document.recording().filter(|_| was_open && !own).and_then(|old| loss(&**old, &*read.recording));
                 document.set_read(read);
                 document.state = State::Whole;
                 document.gone = false;
@@ -167,11 +169,20 @@ impl Workspace {
                     self.settings.remember(&path);
                     self.save_settings();
                 }
+                if let Some(loss) = loss {
+                    let text = format!("{loss}; what is shown is what the file holds now: {}", path.display());
+                    self.notice(Level::Warning, text, None);
+                }
             }
             // What was read before is still there to be looked at.
             Err(sentence) if was_open => {
                 document.gone = true;
-                self.notice(Level::Warning, format!("What is shown was read before; now {sentence}"), None);
+                let path = format!(": {}", document.path().display());
+                let reason = sentence.strip_suffix(&path).unwrap_or(&sentence);
+                let text = format!(
+                    "What is shown was read before; now {reason}; put the file back and reload, or close the tab{path}"
+                );
+                self.notice(Level::Warning, text, None);
             }
             Err(sentence) => document.state = State::Failed(sentence),
         }
@@ -181,7 +192,7 @@ impl Workspace {
     }
 
     /// Closes the preview of a revert of this document, if it is what is shown.
-    fn close_preview(&mut self, id: DocumentId) {
+    pub(super) fn close_preview(&mut self, id: DocumentId) {
         if matches!(&self.dialog, Some(Dialog::Revert { document, .. }) if *document == id) {
             self.dialog = None;
         }
@@ -263,6 +274,9 @@ impl Workspace {
                     format!("Step {step} and everything after it is gone from the file; Undo revert puts it back");
                 self.notice(Level::Done, text, Some(receipt_path.display().to_string()));
                 self.notices.newest_can_be_undone();
+                if let Some(document) = self.document_mut(id) {
+                    document.written_here = true;
+                }
                 self.read_again(id);
             }
             Ok(RevertDone::Export(receipt)) => self.forked(Ok(receipt)),
@@ -278,6 +292,7 @@ impl Workspace {
                 self.notice(Level::Done, text, None);
                 if let Some(document) = self.document_mut(id) {
                     document.want_step(receipt.step_number);
+                    document.written_here = true;
                 }
                 self.read_again(id);
             }
@@ -368,6 +383,15 @@ impl Workspace {
             }
         }
     }
+}
+
+/// What of the session that was read before is not in its file any more, if something is not.
+fn loss(old: &dyn Recording, new: &dyn Recording) -> Option<&'static str> {
+    if old.session().id != new.session().id {
+        return Some("The file was replaced by one of another session");
+    }
+    let len = |recording: &dyn Recording| recording.files().first().map(|file| file.len());
+    (len(new) < len(old)).then_some("The file became shorter on disk")
 }
 
 impl Document {

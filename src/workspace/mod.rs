@@ -13,6 +13,7 @@ pub mod notices;
 pub mod outline;
 pub mod picker;
 pub mod player;
+pub mod progress;
 pub mod search;
 pub mod settings;
 pub mod text;
@@ -20,9 +21,12 @@ pub mod words;
 
 mod messages;
 mod requests;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use document::{Document, DocumentId};
 use follow::Followed;
@@ -38,6 +42,10 @@ use crate::store::now;
 
 pub use command::Command;
 pub use requests::Request;
+
+/// How long the program waits at its end for actions that were called off: a gigabyte may be on its way to a slow disk,
+/// and that cannot be called off.
+const END_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a workspace needs of its surroundings.
 pub struct Surroundings {
@@ -207,8 +215,11 @@ impl Workspace {
         }
     }
 
-    /// Writes the settings now: the program ends.
-    pub fn save_settings_and_wait(&self) {
+    /// The program ends: actions that are going on are called off and clean up after themselves, and the settings are
+    /// written.
+    pub fn end(&mut self) {
+        self.documents.iter().for_each(Document::cancel);
+        self.jobs.end(END_PATIENCE);
         if let Some(saver) = &self.saver {
             saver.save(saver.ticket(&self.settings));
         }

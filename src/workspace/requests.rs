@@ -13,6 +13,7 @@ use super::notices::Level;
 use super::outline::Outlined;
 use super::picker::Pick;
 use super::player::Player;
+use super::progress::{NowAndThen, Progress};
 use super::settings::Theme;
 use super::{Dialog, Workspace, found, search};
 use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
@@ -97,7 +98,7 @@ impl Workspace {
                     player.stops.insert(kind);
                 }
             }),
-            Request::CloseDialog => self.dialog = None,
+            Request::CloseDialog => self.close_dialog(),
             Request::CloseNotice(id) => self.notices.close(id),
             Request::Copy(text) => self.clipboard = Some(text),
             Request::Cancel(id) => {
@@ -220,10 +221,20 @@ impl Workspace {
             let mut document = self.documents.remove(index);
             document.cancel();
             document.search.stop();
+            self.close_preview(id);
             self.followed.forget(id);
             if self.active > index || self.active >= self.documents.len() {
                 self.active = self.active.saturating_sub(1);
             }
+        }
+    }
+
+    /// A revert that is being worked out or done does not go on behind a closed preview.
+    fn close_dialog(&mut self) {
+        if let Some(Dialog::Revert { document, .. }) = self.dialog.take()
+            && let Some(document) = self.document(document)
+        {
+            document.cancel_action();
         }
     }
 
@@ -276,7 +287,7 @@ impl Workspace {
             return;
         }
         if !document.is_whole() {
-            document.state = State::Reading { done_bytes: 0, total_bytes: 0 };
+            document.state = State::Reading(Progress::begin());
         }
         let id = document.id;
         self.read(id);
@@ -413,14 +424,14 @@ impl Workspace {
         }
         let recording = Arc::clone(document.recording()?);
         let cancelled = cancel_flag();
-        document.action = Some(Action { name, done_bytes: 0, total_bytes: 0, cancelled: Arc::clone(&cancelled) });
+        document.action = Some(Action { name, progress: Progress::begin(), cancelled: Arc::clone(&cancelled) });
         Some((recording, cancelled))
     }
 
     fn fork(&mut self, cut: Cut) {
         let Some(document) = self.active().map(|document| document.id) else { return };
         let Some((recording, cancelled)) = self.begin(document, "Fork") else { return };
-        self.jobs.run("fork", Some(document), move |outbox| {
+        self.jobs.write("fork", document, move |outbox| {
             let result = watched(outbox, document, &cancelled, |watch| {
                 let plan = plan_fork(&*recording, cut, None, watch)?;
                 apply_fork(&plan, watch)
@@ -445,7 +456,7 @@ impl Workspace {
         let Some(Dialog::Revert { document, plan: Some(plan), .. }) = &self.dialog else { return };
         let (document, plan): (_, Arc<RevertPlan>) = (*document, Arc::clone(plan));
         let Some((_, cancelled)) = self.begin(document, "Revert") else { return };
-        self.jobs.run("revert", Some(document), move |outbox| {
+        self.jobs.write("revert", document, move |outbox| {
             let result = watched(outbox, document, &cancelled, |watch| apply_revert(&plan, now(), watch));
             outbox.send(Message::Reverted { document, result });
         });
@@ -453,8 +464,8 @@ impl Workspace {
 
     fn undo(&mut self, document: DocumentId, receipt: PathBuf) {
         let Some((_, cancelled)) = self.begin(document, "Undo") else { return };
-        self.jobs.run("undo", Some(document), move |outbox| {
-            let result = watched(outbox, document, &cancelled, |_| undo_revert(&receipt, now()));
+        self.jobs.write("undo", document, move |outbox| {
+            let result = watched(outbox, document, &cancelled, |watch| undo_revert(&receipt, now(), watch));
             outbox.send(Message::Undone { document, result });
         });
     }
@@ -467,8 +478,11 @@ fn watched<T>(
     cancelled: &AtomicBool,
     action: impl FnOnce(Watch<'_>) -> Result<T, ActionError>,
 ) -> Result<T, Failure> {
+    let now_and_then = NowAndThen::default();
     let progress = |done_bytes, total_bytes| {
-        outbox.send_if_room(Message::ActionProgress { document, done_bytes, total_bytes });
+        if now_and_then.is_due() {
+            outbox.send_if_room(Message::ActionProgress { document, done_bytes, total_bytes });
+        }
     };
     action(Watch::new(cancelled, &progress))
         .map_err(|error| if error.is_cancelled() { Failure::Cancelled } else { Failure::Said(error.to_string()) })
@@ -500,9 +514,12 @@ impl Reader<'_> {
     }
 
     fn open(&self, named: SessionRef) -> Read {
+        let now_and_then = NowAndThen::default();
         let progress = |done_bytes, total_bytes| {
-            let message = Message::ReadingProgress { document: self.document, done_bytes, total_bytes };
-            self.outbox.send_if_room(message);
+            if now_and_then.is_due() {
+                let message = Message::ReadingProgress { document: self.document, done_bytes, total_bytes };
+                self.outbox.send_if_room(message);
+            }
         };
         let observer = Observing { reader: self, watch: Watch::new(self.cancelled, &progress) };
         // The most usual cases need no list: one file, and a session that was chosen from a list before.

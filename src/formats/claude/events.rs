@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::chain::Walk;
-use super::index::{Flags, Index, NONE, Record, Role, Symbol, SymbolSet, What};
+use super::index::{Flags, Index, NONE, Record, Role, Symbol, What};
+use super::numbers::Numbers;
 use super::steps::Mark;
 use crate::model::SubagentStatus;
 
@@ -68,8 +69,8 @@ pub(super) fn build(index: &Index, walk: &Walk, marks: &[Mark], links: &Links, l
         index,
         walk,
         links,
-        called: SymbolSet::of(&index.symbols),
-        shown: SymbolSet::of(&index.symbols),
+        called: Numbers::default(),
+        shown: Numbers::default(),
         ended: notified_calls(index),
         model: NONE,
         reason: false,
@@ -110,8 +111,8 @@ struct Builder<'a> {
     walk: &'a Walk,
     links: &'a Links,
     /// Ids of the calls on the walk, and of those that have their event already.
-    called: SymbolSet,
-    shown: SymbolSet,
+    called: Numbers,
+    shown: Numbers,
     /// Names of the tools of calls that notifications speak of.
     ended: HashMap<Symbol, Symbol>,
     model: Symbol,
@@ -124,7 +125,9 @@ impl Builder<'_> {
     fn note_calls(&mut self, record: u32) {
         for (_, piece) in self.index.pieces_of(record) {
             let What::Call { id, name, .. } = piece.what else { continue };
-            self.called.insert(id);
+            if id != NONE {
+                self.called.insert(id);
+            }
             if let Some(tool) = self.ended.get_mut(&id) {
                 *tool = name;
             }
@@ -155,7 +158,7 @@ impl Builder<'_> {
                 What::Call { asks: true, id, .. } => self.questions(number, at, id),
                 What::Call { id, .. } => self.call(number, at, id),
                 What::Result { call, .. } => {
-                    if !self.called.contains(call) {
+                    if !self.called.contains(&call) {
                         self.push(number, at, Form::LoneResult);
                     }
                 }
@@ -180,7 +183,7 @@ impl Builder<'_> {
 
     /// Whether a call has its event already; it has from now on.
     fn is_shown(&mut self, call: Symbol) -> bool {
-        !self.shown.insert(call)
+        call != NONE && !self.shown.insert(call)
     }
 
     fn call(&mut self, record: u32, piece: u32, id: Symbol) {

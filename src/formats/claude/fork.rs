@@ -2,15 +2,19 @@
 //!
 //! Records stay byte for byte but for their session's id and `forkedFrom`, which says where they came from.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::Transcript;
-use super::index::{Flags, Index, NONE, Role, Symbol};
+use super::index::{Flags, Index, NONE, Record, Role, Symbol};
 use super::kept::{self, Kept};
+use super::numbers::Numbers;
 use super::session::bar;
 use super::steps::{NOTHING_BEFORE, targets};
 use super::subagents::{AgentFile, MAX_META_BYTES};
@@ -18,7 +22,7 @@ use crate::formats::keys::{self, Missing};
 use crate::formats::progress::Progress;
 use crate::formats::{Cut, Fork, Refusal};
 use crate::model::StepKind;
-use crate::store::{ReadError, Rewrite, SourceFile, Watch};
+use crate::store::{Batches, Made, ReadAhead, ReadError, Rewrite, SourceFile, Watch};
 
 pub(super) fn plan(transcript: &Transcript, cut: Cut, watch: Watch<'_>) -> Result<Fork, Refusal> {
     let (Cut::After(number) | Cut::Before(number)) = cut;
@@ -51,23 +55,21 @@ pub(super) fn plan(transcript: &Transcript, cut: Cut, watch: Watch<'_>) -> Resul
         return Err(Refusal::Rule("nothing but a call without a result would be left".to_owned()));
     }
     let session_id = uuid::Uuid::new_v4().to_string();
-    let identity = Identity { new: &session_id, old: &assembled.session.id };
-
-    let order = with_inlined(transcript, &kept);
-    let agents = agents_of(transcript, &kept);
-    let mut progress = Progress::new(watch, bytes_of(index, &order, &agents));
     let mut rewrite = Rewrite::new(Arc::clone(source));
-    for record in order {
-        progress.add(index.record(record).map_or(0, |record| record.span.len.into()))?;
-        identity.copy(&mut rewrite, source, index, record, kept.relinked.get(&record).copied())?;
-    }
+    rewrite.make(Arc::new(Copied {
+        index: Arc::clone(&transcript.index),
+        order: ranges(with_inlined(transcript, &kept)),
+        session: json!(session_id).to_string(),
+        forked_from: Some(format!("{{\"sessionId\":{},\"messageUuid\":", json!(assembled.session.id))),
+        relinked: kept.relinked.clone(),
+    }));
     rewrite.push(title_line(transcript, cut, &session_id).as_bytes());
 
     let steps = steps_in(transcript, &kept);
     let wanted = if matches!(cut, Cut::After(_)) { number } else { number - 1 };
     Ok(Fork {
         file_name: format!("{session_id}.jsonl"),
-        companions: companions(&agents, &session_id, &mut progress)?,
+        companions: companions(&agents_of(transcript, &kept), &session_id),
         warnings: warnings(index, &kept, steps, wanted, next_asks && matches!(cut, Cut::After(_))),
         session_id,
         rewrite,
@@ -121,7 +123,7 @@ fn with_inlined(transcript: &Transcript, kept: &Kept) -> Vec<u32> {
 
 /// How many steps the kept records make.
 fn steps_in(transcript: &Transcript, kept: &Kept) -> u32 {
-    let on: HashSet<u32> = kept.order.iter().copied().collect();
+    let on: Numbers = kept.order.iter().copied().collect();
     kept::steps_among(&transcript.index, &transcript.assembled, &kept.chain, |record| on.contains(&record))
 }
 
@@ -135,41 +137,83 @@ fn title_line(transcript: &Transcript, cut: Cut, session_id: &str) -> String {
     format!("{line}\n")
 }
 
-/// The ids of the new session and of the one it comes from.
-struct Identity<'a> {
-    new: &'a str,
-    old: &'a str,
+/// Records under the identity of another session, made when they are written.
+struct Copied {
+    index: Arc<Index>,
+    /// Runs of records, in the order in which they are written.
+    order: Vec<Range<u32>>,
+    /// The new session's id, as JSON.
+    session: String,
+    /// The start of what is said of where a record comes from, up to the record's id; `None` where nothing is said.
+    forked_from: Option<String>,
+    /// Records to be linked to another one than the one that is left out.
+    relinked: HashMap<u32, u32>,
 }
 
-impl Identity<'_> {
-    /// Copies a record under the new identity. `parent` is a record to be linked to instead of one that is left out.
-    fn copy(
-        &self,
-        rewrite: &mut Rewrite,
-        source: &SourceFile,
-        index: &Index,
-        number: u32,
-        parent: Option<u32>,
-    ) -> Result<(), ReadError> {
-        let Some(record) = index.record(number) else { return Ok(()) };
-        let bytes = source.read_at(record.span.offset, record.span.len as usize)?;
-        let session = json!(self.new).to_string();
-        let from = json!({"sessionId": self.old, "messageUuid": index.node_id(number).to_string()}).to_string();
+impl fmt::Debug for Copied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Copied").field("runs", &self.order.len()).finish_non_exhaustive()
+    }
+}
+
+impl Copied {
+    fn records(&self) -> impl Iterator<Item = (u32, &Record)> {
+        let numbers = self.order.iter().flat_map(Clone::clone);
+        numbers.filter_map(|number| Some((number, self.index.record(number)?)))
+    }
+
+    /// What is set in a record.
+    fn values(&self, number: u32, record: &Record) -> Vec<(&'static str, Cow<'_, str>, Missing)> {
+        let session = || Cow::Borrowed(&*self.session);
+        let Some(from) = &self.forked_from else {
+            return ["sessionId", "session_id"].map(|key| (key, session(), Missing::Leave)).into();
+        };
+        let from = format!("{from}{}}}", json!(&*self.index.node_id(number).to_string()));
         let mut values = vec![
-            ("sessionId", session.clone(), Missing::Add),
-            ("session_id", session, Missing::Leave),
-            ("forkedFrom", from, Missing::Add),
+            ("sessionId", session(), Missing::Add),
+            ("session_id", session(), Missing::Leave),
+            ("forkedFrom", from.into(), Missing::Add),
         ];
         let implied = record.flags.has(Flags::IMPLIED);
-        let parent = parent.or_else(|| implied.then(|| index.find(record.parent).unwrap_or(NONE)));
-        values.extend(parent.into_iter().flat_map(|parent| kept::link(index, number, parent)));
-        match keys::without_controls(&bytes, &values) {
-            Some(mended) => rewrite.push(&mended),
-            None => keys::splice(rewrite, record.span.offset, &bytes, &values),
+        let relinked = self.relinked.get(&number).copied();
+        let parent = relinked.or_else(|| implied.then(|| self.index.find(record.parent).unwrap_or(NONE)));
+        values.extend(parent.into_iter().flat_map(|parent| kept::link(&self.index, number, parent)));
+        values
+    }
+}
+
+impl Made for Copied {
+    fn source_bytes(&self) -> u64 {
+        self.records().map(|(_, record)| u64::from(record.span.len)).sum()
+    }
+
+    fn make(&self, source: &SourceFile, batches: &mut Batches<'_>) -> Result<(), ReadError> {
+        let mut ahead = ReadAhead::new(source);
+        for (number, record) in self.records() {
+            let bytes = ahead.bytes(record.span.offset, record.span.len as usize)?;
+            let values = self.values(number, record);
+            let mended = self.forked_from.as_ref().and_then(|_| keys::without_controls(bytes, &values));
+            match mended {
+                Some(mended) => batches.push(&mended)?,
+                None => keys::put(bytes, &values, |part| batches.push(part))?,
+            }
+            batches.push(b"\n")?;
+            batches.done(record.span.len.into());
         }
-        rewrite.push(b"\n");
         Ok(())
     }
+}
+
+/// Record numbers as runs of those that follow each other.
+fn ranges(numbers: impl IntoIterator<Item = u32>) -> Vec<Range<u32>> {
+    let mut ranges: Vec<Range<u32>> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some(last) if last.end == number => last.end += 1,
+            _ => ranges.push(number..number + 1),
+        }
+    }
+    ranges
 }
 
 /// The files of subagents that kept calls started.
@@ -181,30 +225,19 @@ fn agents_of<'a>(transcript: &'a Transcript, kept: &Kept) -> Vec<&'a AgentFile> 
         .collect()
 }
 
-/// How much has to be read for a fork.
-fn bytes_of(index: &Index, order: &[u32], agents: &[&AgentFile]) -> u64 {
-    let records = order.iter().filter_map(|number| index.record(*number));
-    let own: u64 = records.map(|record| u64::from(record.span.len)).sum();
-    own + agents.iter().map(|agent| agent.source.len()).sum::<u64>()
-}
-
 /// The files of subagents as they are to be, under the new session's folder.
-fn companions(
-    agents: &[&AgentFile],
-    session_id: &str,
-    progress: &mut Progress<'_>,
-) -> Result<Vec<(PathBuf, Rewrite)>, Refusal> {
+fn companions(agents: &[&AgentFile], session_id: &str) -> Vec<(PathBuf, Rewrite)> {
     let mut found = Vec::new();
     for file in agents {
+        let readable = (0..).zip(&file.index.records).filter(|(_, record)| record.role != Role::Unreadable);
         let mut rewrite = Rewrite::new(Arc::clone(&file.source));
-        for record in file.index.records.iter().filter(|record| record.role != Role::Unreadable) {
-            progress.add(record.span.len.into())?;
-            let bytes = file.source.read_at(record.span.offset, record.span.len as usize)?;
-            let session = json!(session_id).to_string();
-            let values = [("sessionId", session.clone(), Missing::Leave), ("session_id", session, Missing::Leave)];
-            keys::splice(&mut rewrite, record.span.offset, &bytes, &values);
-            rewrite.push(b"\n");
-        }
+        rewrite.make(Arc::new(Copied {
+            index: Arc::clone(&file.index),
+            order: ranges(readable.map(|(number, _)| number)),
+            session: json!(session_id).to_string(),
+            forked_from: None,
+            relinked: HashMap::new(),
+        }));
         let folder = Path::new(session_id);
         found.push((folder.join(&file.relative), rewrite));
         if let Some(path) = &file.meta_path
@@ -217,5 +250,5 @@ fn companions(
             found.push((folder.join(&file.relative).with_extension("meta.json"), rewrite));
         }
     }
-    Ok(found)
+    found
 }

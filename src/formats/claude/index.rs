@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::approval::Ruling;
 use super::question::Asked;
-pub(super) use super::symbols::{Bits, BySymbol, NONE, Numbers, Symbol, SymbolSet, Symbols};
+pub(super) use super::symbols::{BySymbol, Ids, NONE, Symbol, Symbols};
 use crate::model::{EventKind, Marker, NodeId, Report, Timestamp, Usage};
 use crate::store::Span;
 
@@ -257,7 +257,7 @@ pub(super) struct Index {
     /// Record of each symbol that is the id of one.
     node_of: BySymbol,
     /// `message.id` of answers.
-    pub messages: Numbers,
+    pub messages: Ids,
     /// `logicalParentUuid`; for loose records the id they refer to, for duplicates their own.
     logical: Table<Symbol>,
     /// Ids of the agents that side records name.

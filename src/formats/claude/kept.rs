@@ -1,12 +1,14 @@
 //! Which records a cut of the active chain keeps, in which order, and what must be re-linked so that no call is left
 //! without its result: the service refuses a conversation with one.
 
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde_json::json;
 
 use super::chain::{Forest, reached_model};
 use super::index::{Index, NONE, Piece, Role, Symbol, What};
+use super::numbers::Numbers;
 use super::session::Assembled;
 use crate::formats::keys::Missing;
 use crate::formats::progress::Progress;
@@ -24,7 +26,7 @@ pub(super) struct Kept {
     /// Unreadable records between the kept ones, which nothing hangs on any more.
     pub lost: Vec<u32>,
     /// Calls kept.
-    pub calls: HashSet<Symbol>,
+    pub calls: Numbers,
     /// Calls without a result that were left out at the end, and in the middle.
     pub trimmed: usize,
     pub dropped: usize,
@@ -85,12 +87,12 @@ fn with_results(index: &Index, assembled: &Assembled, mut end: u32) -> u32 {
 }
 
 /// Chain records up to `end` and the companions that belong to them.
-fn members(index: &Index, assembled: &Assembled, end: u32) -> HashSet<u32> {
+fn members(index: &Index, assembled: &Assembled, end: u32) -> Numbers {
     let walk = &assembled.walk;
-    let mut set: HashSet<u32> = walk.chain.iter().take(end as usize + 1).copied().collect();
-    let messages: HashSet<u32> = set
+    let mut set: Numbers = walk.chain.iter().take(end as usize + 1).copied().collect();
+    let messages: Numbers = set
         .iter()
-        .filter_map(|number| index.record(*number))
+        .filter_map(|number| index.record(number))
         .map(|record| index.answer(record).message)
         .filter(|message| *message != NONE)
         .collect();
@@ -113,8 +115,8 @@ fn members(index: &Index, assembled: &Assembled, end: u32) -> HashSet<u32> {
     set
 }
 
-fn calls_of(index: &Index, set: &HashSet<u32>) -> HashSet<Symbol> {
-    set.iter().flat_map(|number| calls_in(index, *number)).collect()
+fn calls_of(index: &Index, set: &Numbers) -> Numbers {
+    set.iter().flat_map(|number| calls_in(index, number)).collect()
 }
 
 pub(super) fn calls_in(index: &Index, record: u32) -> impl Iterator<Item = Symbol> {
@@ -129,15 +131,15 @@ pub(super) fn results_in(index: &Index, record: u32) -> impl Iterator<Item = Sym
 }
 
 /// Records with calls whose result is not among the kept, and how many such calls each has.
-fn open_calls(index: &Index, assembled: &Assembled, set: &HashSet<u32>) -> HashMap<u32, usize> {
+fn open_calls(index: &Index, assembled: &Assembled, set: &Numbers) -> HashMap<u32, usize> {
     let answered = |call: Symbol| {
         call != NONE && assembled.walk.result_record(index, call).is_some_and(|record| set.contains(&record))
     };
     let mut open = HashMap::new();
-    for number in set {
-        let count = calls_in(index, *number).filter(|call| !answered(*call)).count();
+    for number in set.iter() {
+        let count = calls_in(index, number).filter(|call| !answered(*call)).count();
         if count > 0 {
-            open.insert(*number, count);
+            open.insert(number, count);
         }
     }
     open
@@ -147,19 +149,19 @@ fn finish(
     index: &Index,
     assembled: &Assembled,
     end: u32,
-    mut set: HashSet<u32>,
+    mut set: Numbers,
     open: &HashMap<u32, usize>,
     trimmed: usize,
 ) -> Kept {
     // In the middle a record with an open call goes, and with it the results of the calls that it also held.
-    let mut gone: HashSet<Symbol> = HashSet::new();
+    let mut gone: Numbers = Numbers::default();
     for number in open.keys() {
         set.remove(number);
         gone.extend(calls_in(index, *number));
     }
     if !gone.is_empty() {
         set.retain(|number| {
-            let mut results = results_in(index, *number).peekable();
+            let mut results = results_in(index, number).peekable();
             results.peek().is_none() || !results.all(|call| gone.contains(&call))
         });
     }
@@ -216,7 +218,7 @@ fn hangs_on(forest: &Forest, record: u32, ancestor: u32) -> bool {
 }
 
 /// The first record of `set` on the way up, which ends with `root`.
-fn nearest(forest: &Forest, record: u32, root: Option<u32>, set: &HashSet<u32>) -> u32 {
+fn nearest(forest: &Forest, record: u32, root: Option<u32>, set: &Numbers) -> u32 {
     std::iter::successors(Some(record), |record| forest.parent(*record).filter(|_| root != Some(*record)))
         .take(10_000)
         .find(|record| set.contains(record))
@@ -224,18 +226,18 @@ fn nearest(forest: &Forest, record: u32, root: Option<u32>, set: &HashSet<u32>) 
 }
 
 /// What to write into `record` so that it hangs on `parent`, or on nothing.
-pub(super) fn link(index: &Index, number: u32, parent: u32) -> Vec<(&'static str, String, Missing)> {
+pub(super) fn link(index: &Index, number: u32, parent: u32) -> Vec<(&'static str, Cow<'static, str>, Missing)> {
     let has_logical = index.logical(number) != NONE;
     let has_parent = index.record(number).is_some_and(|record| record.parent != NONE);
     let key = if !has_parent && has_logical { "logicalParentUuid" } else { "parentUuid" };
     let mut values = if parent == NONE {
-        vec![(key, "null".to_owned(), Missing::Add)]
+        vec![(key, "null".into(), Missing::Add)]
     } else {
-        vec![(key, json!(index.node_id(parent).to_string()).to_string(), Missing::Add)]
+        vec![(key, json!(index.node_id(parent).to_string()).to_string().into(), Missing::Add)]
     };
     // Without a parent the logical one would stand in for it.
     if parent == NONE && has_logical && key == "parentUuid" {
-        values.push(("logicalParentUuid", "null".to_owned(), Missing::Leave));
+        values.push(("logicalParentUuid", "null".into(), Missing::Leave));
     }
     values
 }
@@ -244,14 +246,20 @@ pub(super) fn link(index: &Index, number: u32, parent: u32) -> Vec<(&'static str
 ///
 /// A slash command is a step only while something shows that the model ran it.
 pub(super) fn steps_among(index: &Index, assembled: &Assembled, chain: &[u32], is_kept: impl Fn(u32) -> bool) -> u32 {
-    let positions: HashMap<u32, usize> = chain.iter().enumerate().map(|(at, record)| (*record, at)).collect();
+    let is_command = |mark: &super::steps::Mark| {
+        let piece = index.piece(mark.piece);
+        mark.answer.is_none() && piece.is_some_and(|piece| matches!(piece.what, What::Command))
+    };
+    let commands: Numbers = assembled.marks.iter().filter(|mark| is_command(mark)).map(|mark| mark.record).collect();
+    let positions: HashMap<u32, usize> = chain
+        .iter()
+        .enumerate()
+        .filter(|(_, record)| commands.contains(record))
+        .map(|(at, record)| (*record, at))
+        .collect();
     let is_step = |mark: &&super::steps::Mark| match mark.answer {
         Some(answer) => assembled.walk.chain.get(answer as usize).is_some_and(|answer| is_kept(*answer)),
-        None => {
-            let piece = index.piece(mark.piece);
-            let is_command = piece.is_some_and(|piece| matches!(piece.what, What::Command));
-            !is_command || positions.get(&mark.record).is_some_and(|at| reached_model(index, chain, *at))
-        }
+        None => !is_command(mark) || positions.get(&mark.record).is_some_and(|at| reached_model(index, chain, *at)),
     };
     let marks = assembled.marks.iter().filter(|mark| is_kept(mark.record));
     u32::try_from(marks.filter(is_step).count()).unwrap_or(u32::MAX)

@@ -15,6 +15,7 @@ mod kept;
 mod labels;
 mod listing;
 mod made;
+mod numbers;
 mod parts;
 mod pieces;
 pub(super) mod prompt;
@@ -123,6 +124,7 @@ fn resume_command(session_id: &str, path: &Path) -> String {
 /// A transcript that was read.
 struct Transcript {
     assembled: Assembled,
+    /// Shared with what is made of it when it is wanted: events, and forks that are being written.
     index: Arc<Index>,
     agents: Vec<AgentFile>,
     files: Vec<Arc<SourceFile>>,

@@ -1,15 +1,16 @@
 //! The same file without a step and everything that came of it. What was abandoned before stays, and so does every byte
 //! that is not dropped; one note at the end tells the agent where to go on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::Transcript;
 use super::chain::{Forest, Stop, bridges, parent_in_file};
-use super::index::{Flags, Index, NONE, Record, Role, Symbol};
+use super::index::{Flags, Index, NONE, Record, Role};
 use super::kept::{calls_in, link, results_in, steps_among};
+use super::numbers::Numbers;
 use super::steps::{NOTHING_BEFORE, targets};
 use crate::formats::keys;
 use crate::formats::labels::line;
@@ -43,10 +44,10 @@ pub(super) fn plan(transcript: &Transcript, number: u32, watch: Watch<'_>) -> Re
              where the session's head is looked for"
         ));
         // A copy of it would stand before it and make it the copy.
-        gone.extend(duplicates_of(transcript, &HashSet::from([moved])));
+        gone.extend(duplicates_of(transcript, &Numbers::from_iter([moved])));
     }
     let chain = assembled.walk.chain.get(..=target as usize).unwrap_or_default();
-    let kept: HashSet<u32> = chain.iter().copied().collect();
+    let kept: Numbers = chain.iter().copied().collect();
     let keeps_steps = steps_among(index, assembled, chain, |record| kept.contains(&record));
     for lost in chain.iter().filter_map(|record| index.record(assembled.forest.bridge(*record)?.lost)) {
         warnings.push(format!("the record on line {} could not be read and stays as it is", lost.span.line));
@@ -67,34 +68,34 @@ pub(super) fn plan(transcript: &Transcript, number: u32, watch: Watch<'_>) -> Re
 }
 
 /// Records that go: what hangs on the chain after the target, and what is only about that.
-fn dropped_records(transcript: &Transcript, target: u32) -> HashSet<u32> {
+fn dropped_records(transcript: &Transcript, target: u32) -> Numbers {
     let (index, assembled) = (&transcript.index, &transcript.assembled);
     let walk = &assembled.walk;
-    let kept: HashSet<u32> = walk.chain.iter().take(target as usize + 1).copied().collect();
-    let Some(child) = walk.chain.get(target as usize + 1).copied() else { return HashSet::new() };
+    let kept: Numbers = walk.chain.iter().take(target as usize + 1).copied().collect();
+    let Some(child) = walk.chain.get(target as usize + 1).copied() else { return Numbers::default() };
     // Companions of what goes may hang on what stays.
     let kept_companions = companions_of(transcript, target, &kept);
-    let mut roots: HashSet<u32> = HashSet::from([child]);
+    let mut roots = Numbers::from_iter([child]);
     roots.extend(walk.companions().map(|stop| stop.record).filter(|record| !kept_companions.contains(record)));
     let stops = |record: u32| kept.contains(&record) || kept_companions.contains(&record) || roots.contains(&record);
     let climbs = assembled.forest.climb(stops, |_| false);
-    let mut gone: HashSet<u32> = (0..)
+    let mut gone: Numbers = (0..)
         .zip(&climbs)
         .filter(|(_, climb)| climb.end().is_some_and(|end| roots.contains(&end)))
         .map(|(number, _)| number)
         .collect();
 
     // Agents inside this file, started by calls that go.
-    let calls: HashSet<Symbol> = gone.iter().flat_map(|number| calls_in(index, *number)).collect();
+    let calls: Numbers = gone.iter().flat_map(|number| calls_in(index, number)).collect();
     for (call, members) in &assembled.agents.inlined {
         if call.is_some_and(|call| call != NONE && calls.contains(&call)) {
-            gone.extend(members);
+            gone.extend(members.iter().copied());
         }
     }
     gone.extend(duplicates_of(transcript, &gone));
 
     // Notes about what goes.
-    let first = gone.iter().min().copied().unwrap_or(NONE);
+    let first = gone.iter().next().unwrap_or(NONE);
     for (number, record) in (0..).zip(&index.records).filter(|(_, record)| record.role == Role::Loose) {
         let refers =
             record.flags.has(Flags::REFERS) && index.find(index.logical(number)).is_some_and(|to| gone.contains(&to));
@@ -106,13 +107,13 @@ fn dropped_records(transcript: &Transcript, target: u32) -> HashSet<u32> {
 }
 
 /// Companions that belong to the kept part of the chain.
-fn companions_of(transcript: &Transcript, target: u32, kept: &HashSet<u32>) -> HashSet<u32> {
+fn companions_of(transcript: &Transcript, target: u32, kept: &Numbers) -> Numbers {
     let (index, walk) = (&transcript.index, &transcript.assembled.walk);
     let message_of = |number: u32| index.record(number).map_or(NONE, |record| index.answer(record).message);
-    let messages: HashSet<u32> = kept.iter().map(|number| message_of(*number)).filter(|id| *id != NONE).collect();
-    let mut calls: HashSet<Symbol> = kept.iter().flat_map(|number| calls_in(index, *number)).collect();
+    let messages: Numbers = kept.iter().map(message_of).filter(|id| *id != NONE).collect();
+    let mut calls: Numbers = kept.iter().flat_map(|number| calls_in(index, number)).collect();
     let beside = |stop: &Stop| stop.position <= target;
-    let mut found = HashSet::new();
+    let mut found = Numbers::default();
     for stop in walk.companions().filter(beside) {
         let Some(record) = index.record(stop.record) else { continue };
         if record.role == Role::Assistant && messages.contains(&message_of(stop.record)) {
@@ -134,7 +135,7 @@ fn companions_of(transcript: &Transcript, target: u32, kept: &HashSet<u32>) -> H
     found
 }
 
-fn duplicates_of(transcript: &Transcript, records: &HashSet<u32>) -> Vec<u32> {
+fn duplicates_of(transcript: &Transcript, records: &Numbers) -> Vec<u32> {
     let index = &transcript.index;
     let copies = (0..).zip(&index.records).filter(|(_, record)| record.role == Role::Duplicate);
     copies
@@ -144,7 +145,7 @@ fn duplicates_of(transcript: &Transcript, records: &HashSet<u32>) -> Vec<u32> {
 }
 
 /// The record that the agent would go on from without the dropped ones.
-fn leaf_without(transcript: &Transcript, gone: &HashSet<u32>) -> Option<u32> {
+fn leaf_without(transcript: &Transcript, gone: &Numbers) -> Option<u32> {
     let records = (0_u32..).zip(&transcript.index.records);
     records
         .filter(|(number, record)| record.role.can_lead() && !record.flags.has(Flags::SIDE) && !gone.contains(number))
@@ -157,7 +158,7 @@ fn leaf_without(transcript: &Transcript, gone: &HashSet<u32>) -> Option<u32> {
 fn rewrite(
     transcript: &Transcript,
     source: &Arc<SourceFile>,
-    gone: &HashSet<u32>,
+    gone: &Numbers,
     moved: Option<u32>,
     target: u32,
     progress: &mut Progress<'_>,
@@ -225,12 +226,12 @@ pub(super) fn leaf_note(leaf: &str, session_id: &str) -> String {
 }
 
 /// Records whose parent only the order of the file told, and will tell no more.
-fn displaced(index: &Index, forest: &Forest, stays: &impl Fn(u32) -> bool, moved: Option<u32>) -> HashSet<u32> {
+fn displaced(index: &Index, forest: &Forest, stays: &impl Fn(u32) -> bool, moved: Option<u32>) -> Numbers {
     let (mut last_main, mut last_side) = (NONE, NONE);
     let numbers =
         || (0_u32..).zip(&index.records).map(|(number, _)| number).filter(|number| stays(*number)).chain(moved);
     let bridges = bridges(index, numbers(), |number| stays(number) || moved == Some(number));
-    let mut found: HashSet<u32> =
+    let mut found: Numbers =
         numbers().filter(|number| bridges.get(number).copied() != forest.bridge(*number)).collect();
     // Where a circle was opened tells the order of its compactions, and here one of them moves.
     let is_open = |number: &u32| forest.parent(*number).is_none() && parent_in_file(index, *number).is_some_and(stays);
@@ -249,7 +250,8 @@ fn displaced(index: &Index, forest: &Forest, stays: &impl Fn(u32) -> bool, moved
 /// Whether what is written so far ends with a line feed.
 fn ends_line(rewrite: &Rewrite) -> Result<bool, ReadError> {
     Ok(match rewrite.pieces().last() {
-        None => true,
+        // What is made are whole lines.
+        None | Some(Piece::Made(_)) => true,
         Some(Piece::New(bytes)) => bytes.last() == Some(&b'\n'),
         Some(Piece::Copy { offset, len }) => {
             rewrite.source().read_at(offset + len.saturating_sub(1), 1)?.first() == Some(&b'\n')
@@ -261,12 +263,12 @@ fn ends_line(rewrite: &Rewrite) -> Result<bool, ReadError> {
 fn dropped(
     transcript: &Transcript,
     target: u32,
-    gone: &HashSet<u32>,
+    gone: &Numbers,
     progress: &mut Progress<'_>,
 ) -> Result<Dropped, ReadError> {
     let (index, assembled) = (&transcript.index, &transcript.assembled);
     let mut dropped = Dropped::default();
-    let mut messages = HashSet::new();
+    let mut messages = Numbers::default();
     for number in assembled.walk.chain.iter().skip(target as usize + 1) {
         let Some(record) = index.record(*number) else { continue };
         let counts = match record.role {

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::chain::{Walk, is_api_error, reached_model};
 use super::events::Timeline;
-use super::index::{Bits, Flags, Index, NONE, Role, Symbol, SymbolSet, What};
+use super::index::{Flags, Index, NONE, Role, Symbol, What};
+use super::numbers::Numbers;
 use super::question;
 use super::usage::Responses;
 use crate::model::{EventKind, NodeId, Outcome, Place, Step, StepKind, Timestamp, Usage};
@@ -29,7 +30,7 @@ pub(super) struct Mark {
 pub(super) fn marks(index: &Index, walk: &Walk) -> Vec<Mark> {
     let mut marks = Vec::new();
     let positions = answer_positions(index, walk);
-    let mut asked = SymbolSet::of(&index.symbols);
+    let mut asked = Numbers::default();
     for (position, number) in (0_u32..).zip(&walk.chain) {
         let Some(record) = index.record(*number) else { continue };
         for (piece_number, piece) in index.pieces_of(*number) {
@@ -136,7 +137,7 @@ pub(super) fn steps(
     bar: Bar,
 ) -> Vec<Step> {
     let all = targets(index, walk, marks);
-    let mut counted = Bits::below(index.messages.len());
+    let mut counted = Numbers::default();
     let mut steps = Vec::with_capacity(marks.len());
     let end = u32::try_from(walk.chain.len()).unwrap_or(NONE);
     // What was answered before the first step is no step's.
@@ -245,7 +246,7 @@ impl Turn {
 
 /// Goes over the records of a turn, which are those at the chain positions in `range`. Responses in `counted` are paid
 /// for already.
-fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, counted: &mut Bits) -> Turn {
+fn turn(index: &Index, walk: &Walk, range: Range<u32>, responses: &Responses, counted: &mut Numbers) -> Turn {
     let mut turn = Turn { model: NONE, usage: Usage::default(), ended_at: None, tail: Tail::Nothing };
     let mut over = None;
     // The last request failed, as far as the records tell.

@@ -17,7 +17,7 @@ use super::usage::Responses;
 use crate::formats::Observer;
 use crate::formats::lenient::{Flag, Text};
 use crate::model::{Locator, Problem, ProblemKind, Subagent, SubagentStatus, TitleSource, Usage, summarise};
-use crate::store::{Framing, ReadError, SourceFile};
+use crate::store::{Framing, ReadError, SourceFile, Watch};
 
 /// No session has more agents among its own records, or more runs of workflows.
 const MAX_AGENTS: usize = 2000;
@@ -88,9 +88,15 @@ pub(super) fn read_all(
     problems.extend(left_out(candidates.len()));
     candidates.truncate(MAX_FILES);
     let mut agents = Vec::with_capacity(candidates.len());
+    // Progress is of all of them.
+    let total_bytes = candidates.iter().filter_map(|candidate| Some(candidate.path.metadata().ok()?.len())).sum();
+    let mut before_bytes = 0;
     for candidate in candidates {
         let known = known.iter().find(|agent| agent.source.path() == candidate.path);
-        match read_agent(&candidate.path, known, observer) {
+        let read = |watch: Watch<'_>| read_agent(&candidate.path, known, watch);
+        let opened = observer.watch().part(before_bytes, total_bytes, read);
+        before_bytes += opened.as_ref().map_or(0, |(_, source)| source.len());
+        match opened {
             Ok((index, source)) => agents.push(agent_file(candidate, index, source)),
             Err(error @ ReadError::Cancelled(_)) => return Err(error),
             Err(error) => problems.push(Problem {
@@ -109,18 +115,18 @@ pub(super) fn read_all(
 fn read_agent(
     path: &Path,
     known: Option<&AgentFile>,
-    observer: &dyn Observer,
+    watch: Watch<'_>,
 ) -> Result<(Arc<Index>, Arc<SourceFile>), ReadError> {
     let source = Arc::new(SourceFile::open(path)?);
     if let Some(known) = known {
         if source.identity() == known.source.identity() {
             return Ok((Arc::clone(&known.index), Arc::clone(&known.source)));
         }
-        if let Some(index) = append::read_on(&known.index, &known.source, &source, observer.watch())? {
+        if let Some(index) = append::read_on(&known.index, &known.source, &source, watch)? {
             return Ok((Arc::new(index), source));
         }
     }
-    let index = read::read(&source, Framing::Lines, observer.watch(), &mut |_, _| {})?;
+    let index = read::read(&source, Framing::Lines, watch, &mut |_, _| {})?;
     Ok((Arc::new(index), source))
 }
 

@@ -14,8 +14,10 @@ pub(super) type Symbol = u32;
 /// No symbol, no record.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Set in the symbols of strings that are no UUIDs.
-const TEXT: u32 = 1 << 31;
+/// Set in the symbols of strings that are no UUIDs. The bits above it count the strings of each kind.
+const TEXT: u32 = 1;
+/// More strings of a kind are not held.
+const MOST: u32 = (1 << 31) - 1;
 
 /// Each string once. Nearly all ids are UUIDs, which take less than half of their text's room.
 #[derive(Clone, Debug, Default)]
@@ -61,17 +63,17 @@ impl Symbols {
             Held::Uuid(_) => uuids.len(),
             Held::Text(_) => ends.len(),
         };
-        let Some(number) = u32::try_from(number).ok().filter(|number| *number < TEXT - 1) else { return NONE };
+        let Some(number) = u32::try_from(number).ok().filter(|number| *number < MOST) else { return NONE };
         let symbol = match held {
             Held::Uuid(uuid) => {
                 uuids.push(uuid);
-                number
+                number << 1
             }
             Held::Text(text) => {
                 let Ok(end) = u32::try_from(texts.len() + text.len()) else { return NONE };
                 texts.extend_from_slice(text);
                 ends.push(end);
-                number | TEXT
+                number << 1 | TEXT
             }
         };
         table.insert_unique(hash, symbol, |symbol| hash_of(hasher, held_in(uuids, texts, ends, *symbol)));
@@ -98,8 +100,9 @@ impl Symbols {
         self.table.get_or_init(|| {
             let hash = |symbol: &Symbol| hash_of(&self.hasher, self.held(*symbol));
             let mut table = HashTable::with_capacity(self.uuids.len() + self.ends.len());
-            let numbers = |len: usize| 0..u32::try_from(len).unwrap_or(0);
-            for symbol in numbers(self.uuids.len()).chain(numbers(self.ends.len()).map(|number| number | TEXT)) {
+            let symbols =
+                |len: usize, tag: u32| (0..u32::try_from(len).unwrap_or(0)).map(move |number| number << 1 | tag);
+            for symbol in symbols(self.uuids.len(), 0).chain(symbols(self.ends.len(), TEXT)) {
                 table.insert_unique(hash(&symbol), symbol, hash);
             }
             table
@@ -113,9 +116,9 @@ impl Symbols {
 
     pub fn name(&self, symbol: Symbol) -> Option<Cow<'_, str>> {
         if symbol & TEXT == 0 {
-            return self.uuids.get(symbol as usize).map(|uuid| Cow::Owned(unpacked(uuid)));
+            return self.uuids.get(symbol as usize >> 1).map(|uuid| Cow::Owned(unpacked(uuid)));
         }
-        self.ends.get((symbol & !TEXT) as usize)?;
+        self.ends.get(symbol as usize >> 1)?;
         match self.held(symbol) {
             Held::Text(text) => str::from_utf8(text).ok().map(Cow::Borrowed),
             Held::Uuid(_) => None,
@@ -133,9 +136,9 @@ impl Symbols {
 
 fn held_in<'a>(uuids: &[[u8; 16]], texts: &'a [u8], ends: &[u32], symbol: Symbol) -> Held<'a> {
     if symbol & TEXT == 0 {
-        return uuids.get(symbol as usize).map_or(Held::Text(&[]), |uuid| Held::Uuid(*uuid));
+        return uuids.get(symbol as usize >> 1).map_or(Held::Text(&[]), |uuid| Held::Uuid(*uuid));
     }
-    let number = (symbol & !TEXT) as usize;
+    let number = symbol as usize >> 1;
     let start = number.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
     let end = ends.get(number).copied().unwrap_or(start);
     Held::Text(texts.get(start as usize..end as usize).unwrap_or_default())
@@ -164,7 +167,7 @@ impl BySymbol {
 
     pub fn get(&self, symbol: Symbol) -> Option<u32> {
         let list = if symbol & TEXT == 0 { &self.uuids } else { &self.texts };
-        list.get((symbol & !TEXT) as usize).copied().filter(|number| *number != NONE)
+        list.get(symbol as usize >> 1).copied().filter(|number| *number != NONE)
     }
 
     /// Nothing is noted of [`NONE`].
@@ -173,7 +176,7 @@ impl BySymbol {
             return;
         }
         let list = if symbol & TEXT == 0 { &mut self.uuids } else { &mut self.texts };
-        let place = (symbol & !TEXT) as usize;
+        let place = symbol as usize >> 1;
         list.resize(list.len().max(place + 1), NONE);
         if let Some(place) = list.get_mut(place) {
             *place = number;
@@ -186,63 +189,14 @@ impl BySymbol {
     }
 }
 
-/// A set of numbers, one bit each.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Bits(Vec<u64>);
-
-impl Bits {
-    /// An empty set for the numbers from 0 to before `end`.
-    pub fn below(end: usize) -> Self {
-        Self(vec![0; end.div_ceil(64)])
-    }
-
-    /// Whether the number is new in the set; one that it has no room for is new every time.
-    pub fn insert(&mut self, number: u32) -> bool {
-        let bit = 1 << (number % 64);
-        let Some(word) = self.0.get_mut(number as usize / 64) else { return true };
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
-    }
-
-    pub fn contains(&self, number: u32) -> bool {
-        self.0.get(number as usize / 64).is_some_and(|word| word & 1 << (number % 64) != 0)
-    }
-}
-
-/// A set of symbols.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SymbolSet {
-    uuids: Bits,
-    texts: Bits,
-}
-
-impl SymbolSet {
-    /// An empty set, which can hold the symbols of this table.
-    pub fn of(symbols: &Symbols) -> Self {
-        Self { uuids: Bits::below(symbols.uuids.len()), texts: Bits::below(symbols.ends.len()) }
-    }
-
-    /// Whether the symbol is new in the set; what is none of the table's is new every time.
-    pub fn insert(&mut self, symbol: Symbol) -> bool {
-        let set = if symbol & TEXT == 0 { &mut self.uuids } else { &mut self.texts };
-        set.insert(symbol & !TEXT)
-    }
-
-    pub fn contains(&self, symbol: Symbol) -> bool {
-        let set = if symbol & TEXT == 0 { &self.uuids } else { &self.texts };
-        set.contains(symbol & !TEXT)
-    }
-}
-
 /// Ids that are only ever compared, numbered as they come, and known by a hash.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct Ids {
     hashes: Vec<u64>,
     table: OnceLock<HashTable<u32>>,
 }
 
-impl Numbers {
+impl Ids {
     /// The number of an id, a new one where it has none yet.
     pub fn number(&mut self, id: &str) -> u32 {
         // The same in all tables: parts of a file are joined by these.
@@ -378,29 +332,25 @@ mod tests {
 
     #[test]
     fn numbers_are_the_same_for_the_same_id() {
-        let mut numbers = Numbers::default();
+        let mut numbers = Ids::default();
         assert_eq!(["a", "b", "a", "c"].map(|id| numbers.number(id)), [0, 1, 0, 2]);
         numbers.settle();
         assert_eq!(["c", "d", "a"].map(|id| numbers.number(id)), [2, 3, 0]);
-        let mut other = Numbers::default();
+        let mut other = Ids::default();
         assert_eq!(numbers.hash(1).map(|hash| other.number_of(hash)), Some(0));
         assert_eq!((other.number("b"), numbers.hash(4)), (0, None));
     }
 
     #[test]
-    fn sets_and_numbers_by_symbol_hold_both_kinds() {
+    fn numbers_by_symbol_are_of_both_kinds() {
         let mut symbols = Symbols::default();
-        let uuid = symbols.intern("0a1b2c3d-0000-4000-8000-ffffffffffff");
-        let text = symbols.intern("u1");
-        let mut set = SymbolSet::of(&symbols);
         let mut numbers = BySymbol::default();
-        for symbol in [uuid, text] {
-            assert!(!set.contains(symbol) && set.insert(symbol) && !set.insert(symbol) && set.contains(symbol));
+        for symbol in ["0a1b2c3d-0000-4000-8000-ffffffffffff", "u1"].map(|name| symbols.intern(name)) {
             assert_eq!(numbers.get(symbol), None);
             numbers.set(symbol, 7);
             assert_eq!(numbers.get(symbol), Some(7));
         }
         numbers.set(NONE, 1);
-        assert_eq!((numbers.get(NONE), set.contains(NONE)), (None, false));
+        assert_eq!(numbers.get(NONE), None);
     }
 }

@@ -3,7 +3,7 @@
 use egui::{Align, Button, Color32, Frame, Layout, Margin, Panel, RichText, Ui, UiBuilder};
 
 use super::super::theme::{self, Theme, space};
-use super::super::widgets::{command_button, path_words};
+use super::super::widgets::{command_button, path_words, progress};
 use super::super::words;
 use super::tabs;
 use crate::model::{Session, duration_words};
@@ -175,25 +175,12 @@ fn counts(session: &Session, theme: &Theme) -> Vec<(String, Color32)> {
 /// Progress of what goes on, with a way to take it back.
 fn work(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
     let going_on = match (&document.state, &document.action) {
-        (State::Reading { done_bytes, total_bytes }, _) => Some(("Reading", *done_bytes, *total_bytes)),
-        (_, Some(action)) => Some((action.name, action.done_bytes, action.total_bytes)),
+        (State::Reading(progress), _) => Some(("Reading", progress)),
+        (_, Some(action)) => Some((action.name, &action.progress)),
         _ => None,
     };
-    let Some((name, done, total)) = going_on else { return };
-    let text = if total == 0 {
-        format!("{name}…")
-    } else {
-        format!("{name} {} of {}", words::bytes(done), words::bytes(total))
-    };
-    ui.label(RichText::new(text).font(theme::small()).color(theme.text));
-    if total > 0 {
-        ui.add(
-            egui::ProgressBar::new(done as f32 / total as f32)
-                .desired_width(120.0)
-                .desired_height(6.0)
-                .fill(theme.accent),
-        );
-    }
+    let Some((name, how_far)) = going_on else { return };
+    progress(ui, theme, name, how_far);
     if ui.add(Button::new(RichText::new("Cancel").font(theme::small())).small()).clicked() {
         requests.push(Request::Cancel(document.id));
     }

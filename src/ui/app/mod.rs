@@ -118,7 +118,7 @@ impl eframe::App for App {
     }
 
     fn on_exit(&mut self, _: Option<&eframe::glow::Context>) {
-        self.workspace.save_settings_and_wait();
+        self.workspace.end();
     }
 }
 

@@ -3,11 +3,12 @@
 use egui::{Button, Label, RichText, Stroke, Ui};
 
 use super::super::theme::{self, Theme, size, space};
+use super::super::widgets::progress;
 use super::super::words;
 use super::scroll;
 use crate::actions::RevertPlan;
 use crate::formats::{Effect, FileAction, FileActionKind};
-use crate::workspace::document::DocumentId;
+use crate::workspace::document::{Document, DocumentId};
 use crate::workspace::text::visible;
 use crate::workspace::{Request, Workspace};
 
@@ -35,6 +36,7 @@ pub fn show(
     super::title(ui, &format!("Revert step {step_number}"));
     let Some(plan) = plan else {
         ui.label(RichText::new("Working out what would go…").color(theme.weak));
+        going_on(ui, theme, document);
         super::closing_row(ui, requests, cancel);
         return;
     };
@@ -59,6 +61,11 @@ pub fn show(
         super::closing_row(ui, requests, cancel);
         return;
     }
+    if document.action.is_some() {
+        going_on(ui, theme, document);
+        super::closing_row(ui, requests, cancel);
+        return;
+    }
     let refused = plan.would_refuse.as_deref();
     let name = if plan.export_path.is_some() { "Write what stays" } else { "Revert now" };
     super::closing_row(ui, requests, |ui, requests| {
@@ -74,6 +81,13 @@ pub fn show(
         }
         cancel(ui, requests);
     });
+}
+
+/// How far the planning is, or the writing.
+fn going_on(ui: &mut Ui, theme: &Theme, document: &Document) {
+    if let Some(action) = &document.action {
+        ui.horizontal(|ui| progress(ui, theme, action.name, &action.progress));
+    }
 }
 
 fn file_name(path: &std::path::Path) -> String {

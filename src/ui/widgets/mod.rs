@@ -10,15 +10,27 @@ pub mod virtual_list;
 
 use std::path::Path;
 
-use egui::{Button, Id, Label, Response, Ui};
+use egui::{Button, Id, Label, Response, RichText, Ui};
 
+use super::theme::{self, Theme};
+use super::words;
 pub use crate::workspace::outline::time_axis;
+use crate::workspace::progress::Progress;
 use crate::workspace::text::visible;
 use crate::workspace::{Command, Request, Workspace};
 
 /// A path as it can be drawn: names of files come from strangers too.
 pub fn path_words(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
+}
+
+/// What goes on, how far it is, and how long it will still take.
+pub fn progress(ui: &mut Ui, theme: &Theme, name: &str, progress: &Progress) {
+    let text = words::progress(progress).map_or_else(|| format!("{name}…"), |progress| format!("{name} {progress}"));
+    ui.label(RichText::new(text).font(theme::small()).color(theme.text));
+    if let Some(share) = progress.share() {
+        ui.add(egui::ProgressBar::new(share).desired_width(120.0).desired_height(6.0).fill(theme.accent));
+    }
 }
 
 /// A text that can be selected, in a row that can be clicked: it takes the pointer, so that the row must ask for its

@@ -1,0 +1,78 @@
+//! A file that is truncated, replaced or deleted under the window: the window goes on, and says so in one sentence.
+
+use std::fs::{self, File};
+
+use egui::Key;
+
+use super::{Window, sample};
+
+/// Goes through the session as its reader does, and lets everything be drawn.
+fn look_around(window: &mut Window) {
+    for key in [Key::Home, Key::M, Key::J, Key::PageDown, Key::End, Key::PageUp, Key::R, Key::N] {
+        window.press(key);
+        window.settle();
+    }
+    window.harness.key_press_modifiers(egui::Modifiers::SHIFT, Key::R);
+    window.harness.run_steps(3);
+}
+
+fn steps(window: &Window) -> usize {
+    window.workspace().active().unwrap().session().unwrap().steps.len()
+}
+
+#[test]
+fn a_file_that_is_truncated_is_told_of_and_drawn_as_it_is_now() {
+    let mut window = Window::with_sample();
+    let path = window.path("cart.jsonl");
+    File::options().write(true).open(&path).unwrap().set_len(20_000).unwrap();
+    look_around(&mut window);
+    window.wait_for("the word of it", |window| window.shows("The file became shorter on disk"));
+    assert!(steps(&window) < 15);
+    look_around(&mut window);
+}
+
+#[test]
+fn a_text_of_a_truncated_file_is_a_sentence_and_a_fork_is_refused() {
+    let mut window = Window::with_sample();
+    window.press(Key::End);
+    let path = window.path("cart.jsonl");
+    File::options().write(true).open(&path).unwrap().set_len(20_000).unwrap();
+    window.press(Key::F);
+    window.wait_for("the refusal", |window| window.shows("Fork: the file became shorter while it was open"));
+    assert_eq!(
+        fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .filter(|entry| { entry.as_ref().unwrap().file_name().to_string_lossy().contains(".tmp") })
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_file_that_is_replaced_is_told_of() {
+    let mut window = Window::with_sample();
+    let other = String::from_utf8(sample()).unwrap();
+    let other = other.replace("5f0c2a9e-3b7d-4c1a-9e2f-7d1b6a4c8e10", "00000000-0000-4000-8000-000000000009");
+    fs::write(window.path("other"), other).unwrap();
+    fs::rename(window.path("other"), window.path("cart.jsonl")).unwrap();
+    look_around(&mut window);
+    window.wait_for("the word of it", |window| window.shows("The file was replaced by one of another session"));
+    look_around(&mut window);
+    assert_eq!(steps(&window), 15);
+}
+
+#[test]
+fn what_was_read_of_a_deleted_file_stays_and_actions_are_refused() {
+    let mut window = Window::with_sample();
+    window.click_containing("Step 9, prompt");
+    window.press(Key::X);
+    window.wait_for("the preview", |window| window.shows("Drops steps 9 to 15 of 15"));
+    fs::remove_file(window.path("cart.jsonl")).unwrap();
+    window.click("Revert now");
+    window.wait_for("the refusal", |window| window.shows("Revert: the file is not there any more"));
+    window.wait_for("the word of it", |window| window.shows("put the file back and reload, or close the tab"));
+    look_around(&mut window);
+    assert_eq!(steps(&window), 15);
+    window.press(Key::F);
+    window.wait_for("the refusal", |window| window.shows("Fork: The file is gone"));
+}
