@@ -82,8 +82,8 @@ fn run() -> Result<()> {
             println!("{}", actions::measure(&name.to_string_lossy(), Path::new(file))?);
         }
         "measure-memory" => {
-            let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
-            println!("{}", memory::measure(Path::new(file))?);
+            let [small, file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            println!("{}", memory::measure(Path::new(small), Path::new(file))?);
         }
         "actions" => with_file(&arguments, |path| actions::report(path, arguments.runs))?,
         "memory" => with_file(&arguments, memory::report)?,

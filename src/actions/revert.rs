@@ -1,13 +1,12 @@
 //! Revert: a step and everything after it taken out of the session file, with a backup and a receipt.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::ActionError;
 use super::fork::{ForkPlan, ForkReceipt, apply_fork, place_of};
 use crate::formats::{Effect, Recording, Refusal, Revert};
 use crate::model::{Session, Timestamp};
-use crate::store::{Receipt, Watch, Watched, revert_file, undo};
+use crate::store::{Receipt, Watch, check_quiet, revert_file, undo};
 
 /// A revert that is ready to be done; showing it is the preview.
 #[derive(Clone, Debug)]
@@ -34,20 +33,15 @@ pub enum RevertDone {
     Export(ForkReceipt),
 }
 
-/// Plans the revert of a step. Takes a third of a second at least, to tell whether the file is being written.
+/// Plans the revert of a step. The file has to have been at rest for a third of a second since it was opened.
 pub fn plan_revert(recording: &dyn Recording, step_number: u32, watch: Watch<'_>) -> Result<RevertPlan, ActionError> {
-    // The file is looked at before and after the planning.
-    let first = recording.files().first();
-    let quiet = first.map(|file| Watched::begin(file.path(), file.identity()));
     let revert = recording.revert(step_number, watch)?;
     let session = recording.session();
     let would_refuse = match &revert.effect {
         Effect::Cut(rewrite) => {
             let source = rewrite.source();
-            let quiet = quiet
-                .filter(|_| first.is_some_and(|first| Arc::ptr_eq(first, source)))
-                .unwrap_or_else(|| Watched::begin(source.path(), source.identity()));
-            quiet.and_then(Watched::end).err().map(|busy| busy.to_string())
+            let checked = check_quiet(source.path(), source.identity(), source.opened_at());
+            checked.err().map(|busy| busy.to_string())
         }
         Effect::Export(_) => None,
         Effect::Preview(reason) => Some(reason.clone()),

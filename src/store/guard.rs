@@ -27,53 +27,36 @@ pub enum Busy {
     Read(#[from] ReadError),
 }
 
-/// A file that is being watched for whether anything writes it. A writer that appends now and then is seen only by
-/// waiting for it: work that takes its time anyway is done between the two looks.
-#[must_use = "the second look is what tells"]
-pub struct Watched<'a> {
-    path: &'a Path,
-    opened: &'a Identity,
-    since: Instant,
+/// Checks that the file at `path` is still the one that `opened` describes, and that nothing writes it.
+pub fn check_unchanged(path: &Path, opened: &Identity) -> Result<(), Busy> {
+    let now = Identity::at(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Busy::Gone { path: path.to_owned() },
+        _ => ReadError::Io { source, path: path.to_owned() }.into(),
+    })?;
+    if now != *opened {
+        let change = if now.len != opened.len {
+            format!("{} bytes then, {} now", opened.len, now.len)
+        } else {
+            "same length, written again".to_owned()
+        };
+        return Err(Busy::Changed { change, path: path.to_owned() });
+    }
+    if let Some((pid, name)) = writers(path).into_iter().next() {
+        return Err(Busy::Writer { pid, name, path: path.to_owned() });
+    }
+    if let Ok(file) = File::open(path)
+        && let Err(std::fs::TryLockError::WouldBlock) = file.try_lock_shared()
+    {
+        return Err(Busy::Locked { path: path.to_owned() });
+    }
+    Ok(())
 }
 
-impl<'a> Watched<'a> {
-    /// Checks that the file at `path` is still the one that `opened` describes, and that nothing writes it.
-    pub fn begin(path: &'a Path, opened: &'a Identity) -> Result<Self, Busy> {
-        let watched = Self { path, opened, since: Instant::now() };
-        watched.look()?;
-        Ok(watched)
-    }
-
-    /// Checks once more, a third of a second after the beginning or later.
-    pub fn end(self) -> Result<(), Busy> {
-        thread::sleep(QUIET_TIME.saturating_sub(self.since.elapsed()));
-        self.look()
-    }
-
-    fn look(&self) -> Result<(), Busy> {
-        let path = self.path;
-        let now = Identity::at(path).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => Busy::Gone { path: path.to_owned() },
-            _ => ReadError::Io { source, path: path.to_owned() }.into(),
-        })?;
-        if now != *self.opened {
-            let change = if now.len != self.opened.len {
-                format!("{} bytes then, {} now", self.opened.len, now.len)
-            } else {
-                "same length, written again".to_owned()
-            };
-            return Err(Busy::Changed { change, path: path.to_owned() });
-        }
-        if let Some((pid, name)) = writers(path).into_iter().next() {
-            return Err(Busy::Writer { pid, name, path: path.to_owned() });
-        }
-        if let Ok(file) = File::open(path)
-            && let Err(std::fs::TryLockError::WouldBlock) = file.try_lock_shared()
-        {
-            return Err(Busy::Locked { path: path.to_owned() });
-        }
-        Ok(())
-    }
+/// The same, a third of a second after `since` or later: since then the file has to have been what `opened` describes. A
+/// writer that appends now and then is seen only by waiting for it.
+pub fn check_quiet(path: &Path, opened: &Identity, since: Instant) -> Result<(), Busy> {
+    thread::sleep(QUIET_TIME.saturating_sub(since.elapsed()));
+    check_unchanged(path, opened)
 }
 
 /// Other processes that have the file open for writing, as `(pid, program)`. Empty where the system does not tell.

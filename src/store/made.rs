@@ -12,9 +12,11 @@ use crossbeam_channel::{Receiver, bounded};
 
 use super::{Cancelled, ReadError, SourceFile};
 
-/// Bytes that are made, read or written at a time. All batches together stay in the processor's cache: through memory
-/// it takes twice as long.
-pub(super) const BATCH_BYTES: usize = 64 * 1024;
+/// Bytes that are made or read at a time.
+pub(super) const BATCH_BYTES: usize = 256 * 1024;
+/// Bytes written at a time. For more the system looks for longer runs of free memory, and that took up to five times as
+/// long.
+const WRITE_BYTES: usize = 64 * 1024;
 /// Batches between the two threads.
 const WAITING_BATCHES: usize = 4;
 
@@ -91,7 +93,7 @@ pub(super) fn write(
         let mut write_all = |to_write: Receiver<Batch>| -> Result<(), ReadError> {
             for mut batch in to_write {
                 progress(batch.source_bytes)?;
-                out.write_all(&batch.bytes).map_err(failed)?;
+                batch.bytes.chunks(WRITE_BYTES).try_for_each(|part| out.write_all(part)).map_err(failed)?;
                 batch.bytes.clear();
                 batch.source_bytes = 0;
                 // Fails where the maker has ended.

@@ -15,7 +15,7 @@ mod watch;
 
 pub use clock::now;
 pub use database::{Database, Fault};
-pub use guard::{Busy, Watched};
+pub use guard::{Busy, check_quiet};
 pub use made::{Batches, Made, ReadAhead};
 pub use png::encode_png;
 pub use receipt::{Receipt, ReceiptError, find_receipts, revert_file, undo};

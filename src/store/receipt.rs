@@ -5,10 +5,11 @@ use std::io;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::{Busy, Watched};
+use super::guard::{Busy, check_quiet, check_unchanged};
 use super::rewrite::{replace, sync_folder, write_atomically};
 use super::{Identity, ReadError, Rewrite, SourceFile, Watch};
 use crate::model::Timestamp;
@@ -69,7 +70,7 @@ pub fn revert_file(
 ) -> Result<(Receipt, PathBuf), ReceiptError> {
     let opened = rewrite.source();
     let path = opened.path().canonicalize().unwrap_or_else(|_| opened.path().to_owned());
-    let quiet = Watched::begin(&path, opened.identity())?;
+    check_unchanged(&path, opened.identity())?;
     let (backup, receipt_path) = free_names(&path, now);
     let mut receipt = None;
     let replaced = thread::scope(|scope| {
@@ -77,7 +78,7 @@ pub fn revert_file(
         let before_crc32 = scope.spawn(|| opened.whole_crc32(watch.without_progress()));
         replace(&path, rewrite, watch, |after| -> Result<(), ReceiptError> {
             let before_crc32 = before_crc32.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-            quiet.end()?;
+            check_quiet(&path, opened.identity(), opened.opened_at())?;
             // The last moment to call it off.
             watch.step(rewrite.total_bytes(), rewrite.total_bytes()).map_err(ReadError::from)?;
             keep(&path, &backup).map_err(failed(&backup))?;
@@ -140,12 +141,13 @@ pub fn undo(receipt_path: &Path, now: Timestamp, watch: Watch<'_>) -> Result<Rec
         }
         return Err(ReceiptError::NoBackup { path: receipt.backup });
     }
-    let quiet = Watched::begin(&receipt.path, &receipt.after)?;
+    let since = Instant::now();
+    check_unchanged(&receipt.path, &receipt.after)?;
     let backup = SourceFile::open(&receipt.backup)?;
     if backup.whole_crc32(watch)? != receipt.before_crc32 {
         return Err(ReceiptError::OtherBackup { path: receipt.backup });
     }
-    quiet.end()?;
+    check_quiet(&receipt.path, &receipt.after, since)?;
     watch.step(backup.len(), backup.len()).map_err(ReadError::from)?;
     fs::rename(&receipt.backup, &receipt.path).map_err(failed(&receipt.path))?;
     if let Some(folder) = receipt.path.parent() {

@@ -5,7 +5,7 @@ use std::io;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, UNIX_EPOCH};
 
 use flate2::Crc;
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,7 @@ pub struct SourceFile {
     path: PathBuf,
     file: File,
     identity: Identity,
+    opened_at: Instant,
     /// Held by who moves the file's cursor. Reading by position needs no cursor and does not wait for it.
     cursor: Mutex<()>,
 }
@@ -74,7 +75,7 @@ impl SourceFile {
         }
         let file = open_regular(path).map_err(|error| refuse(plain_reason(&error)))?;
         let identity = Identity::of(&file).map_err(|source| ReadError::Io { source, path: path.to_owned() })?;
-        Ok(Self { path: path.to_owned(), file, identity, cursor: Mutex::default() })
+        Ok(Self { path: path.to_owned(), file, identity, opened_at: Instant::now(), cursor: Mutex::default() })
     }
 
     pub fn path(&self) -> &Path {
@@ -92,6 +93,11 @@ impl SourceFile {
 
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// When it had that identity.
+    pub fn opened_at(&self) -> Instant {
+        self.opened_at
     }
 
     /// Exactly `len` bytes from `offset`.

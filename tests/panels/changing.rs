@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 
 use egui::Key;
+use egui_kittest::kittest::Queryable;
 
 use super::{Window, sample};
 
@@ -75,4 +76,21 @@ fn what_was_read_of_a_deleted_file_stays_and_actions_are_refused() {
     assert_eq!(steps(&window), 15);
     window.press(Key::F);
     window.wait_for("the refusal", |window| window.shows("Fork: The file is gone"));
+}
+
+#[test]
+fn a_revert_shows_how_far_it_is_and_is_called_off_in_its_own_dialog() {
+    let mut window = Window::with_sample();
+    window.click_containing("Step 9, prompt");
+    window.press(Key::X);
+    window.wait_for("the preview", |window| window.shows("Drops steps 9 to 15 of 15"));
+    window.click("Revert now");
+    assert!(window.harness.query_by_label("Revert now").is_none(), "not twice");
+    window.wait_for("how far it is", |window| window.shows("Revert 0 B of "));
+    window.click("Cancel");
+    window.wait_for("the word of it", |window| window.shows("Revert cancelled; nothing was written"));
+    assert_eq!(fs::read(window.path("cart.jsonl")).unwrap(), sample());
+    let files = fs::read_dir(window.folder.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
+    assert_eq!(files.count(), 1, "no backup, no receipt, nothing half written");
+    assert_eq!(steps(&window), 15);
 }

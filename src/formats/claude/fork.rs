@@ -168,7 +168,8 @@ impl Copied {
         let Some(from) = &self.forked_from else {
             return ["sessionId", "session_id"].map(|key| (key, session(), Missing::Leave)).into();
         };
-        let from = format!("{from}{}}}", json!(&*self.index.node_id(number).to_string()));
+        let id = serde_json::to_string(&*self.index.node_id(number).to_string()).unwrap_or_default();
+        let from = [from, &*id, "}"].concat();
         let mut values = vec![
             ("sessionId", session(), Missing::Add),
             ("session_id", session(), Missing::Leave),
