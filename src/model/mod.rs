@@ -12,10 +12,11 @@ mod session;
 mod step;
 mod time;
 mod usage;
+pub mod words;
 
 pub use event::{Event, EventKind, Place, Tool, ToolState};
 pub use events::{EventSource, Events, Glance};
-pub use line::{one_line, start_line, summarise};
+pub use line::{one_line, start_line, summarise, visible};
 pub use marker::{Asked, Commit, Decision, Evidence, Fact, Marker, MarkerKind, QuestionState, SubagentStatus};
 pub use report::{Locator, MAX_PROBLEMS, Problem, ProblemKind, Records, Report};
 pub use session::{Agent, Branch, Capability, FormatName, NodeId, Parent, Relative, Session, Subagent, TitleSource};

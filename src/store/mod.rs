@@ -3,6 +3,7 @@
 //! Nothing here knows a format. No file is mapped into memory: a mapped file that its writer truncates kills the process.
 
 mod clock;
+mod create;
 mod database;
 mod guard;
 mod png;
@@ -13,6 +14,7 @@ mod source;
 mod watch;
 
 pub use clock::now;
+pub use create::create_new;
 pub use database::{Database, Fault};
 pub use guard::{Busy, check_unchanged};
 pub use png::encode_png;

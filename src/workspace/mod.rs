@@ -16,7 +16,6 @@ pub mod player;
 pub mod search;
 pub mod settings;
 pub mod text;
-pub mod words;
 
 mod messages;
 mod requests;
@@ -36,6 +35,7 @@ use crate::actions::{ForkReceipt, RevertPlan};
 use crate::formats::SessionRef;
 use crate::store::now;
 
+pub use crate::model::words;
 pub use command::Command;
 pub use requests::Request;
 

@@ -1,8 +1,6 @@
 //! The sentences of window and command line: what is said of a marker, a count, a moment.
 
-use crate::model::{
-    Asked, Decision, Evidence, Fact, Marker, QuestionState, SubagentStatus, Timestamp, clock, duration_words,
-};
+use super::{Asked, Decision, Evidence, Fact, Marker, QuestionState, SubagentStatus, Timestamp, clock, duration_words};
 
 /// What is said of a marker in one line.
 pub fn marker(marker: &Marker) -> String {
