@@ -71,7 +71,7 @@ stepline revert   SOURCE --step N (--preview | --yes) [--json]
 stepline undo     RECEIPT [--json]             take a revert back, byte for byte
 stepline replay   SOURCE [--from N] [--to M] [--json] [--prompt FILE] [--against OTHER]
                                                play back what was recorded; runs nothing
-stepline export   SOURCE --to html|markdown|json [--steps A..B] [--out PATH] (--preview | --yes)
+stepline export   SOURCE --to html|markdown|json|case [--steps A..B] [--out PATH] (--preview | --yes)
                   [--redact] [--keep WHAT]… [--pattern REGEX]… [--images] [--old-contents] [--no-redact] [--json]
                                                hand steps on; what is private is listed, then replaced
 stepline check    SOURCE [--json]              every record accounted for

@@ -11,8 +11,8 @@ use crate::actions::export::{
 };
 use crate::actions::redact::{Hit, Kind, RedactError, Rules, Secret, Secrets};
 use crate::formats::{Recording, Refusal};
-use crate::model::words;
-use crate::store::{ReadError, Watch};
+use crate::model::{Notes, words};
+use crate::store::{ReadError, Watch, load_notes};
 
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
     if options.preview && options.yes {
@@ -25,7 +25,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
         return Err(CliError::Usage("an export of standard input needs --out PATH".to_owned()));
     }
     let wanted = wanted(options, form, recording)?;
-    let mut plan = plan_export(recording, wanted, Watch::none()).map_err(refused)?;
+    let notes = notes_on(recording)?;
+    let mut plan = plan_export(recording, &notes, wanted, Watch::none()).map_err(refused)?;
     for kept in &options.keep {
         keep(&mut plan.secrets, kept)?;
     }
@@ -59,6 +60,13 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), CliError> {
     }
     writeln!(out, "{}: {}", receipt_words(&receipt), receipt.path.display())?;
     Ok(())
+}
+
+/// The notes beside a session; those that it came with, where there are none.
+fn notes_on(recording: &dyn Recording) -> Result<Notes, CliError> {
+    let session = recording.session();
+    let notes = load_notes(&session.source).map_err(|error| CliError::Unreadable(error.to_string()))?.of(&session.id);
+    Ok(if notes.is_empty() { recording.notes().cloned().unwrap_or_default() } else { notes })
 }
 
 fn form(options: &Options) -> Result<Form, CliError> {
@@ -136,6 +144,7 @@ fn plan_shape(plan: &ExportPlan) -> Value {
         "events": plan.events,
         "redacted": !plan.wanted.rules.off,
         "leftOut": { "images": plan.list.images, "oldContents": plan.list.old_contents },
+        "warnings": plan.warnings(),
     })
 }
 
@@ -196,6 +205,9 @@ fn write_plan(recording: &dyn Recording, plan: &ExportPlan, out: &mut dyn Write)
     let events = words::count(plan.events, "event", "events");
     let form = plan.wanted.form.as_str();
     writeln!(out, "would write {steps}, {events} as {form}: {}", plan.path.display())?;
+    for warning in plan.warnings() {
+        writeln!(out, "note: {}", print::harmless(warning))?;
+    }
     write_list(recording, plan, out)
 }
 

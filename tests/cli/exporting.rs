@@ -141,3 +141,75 @@ fn own_patterns_are_replaced_too() {
     let ended = stepline(["export", text(&path), "--to", "json", "--yes", "--out", "-", "--pattern", "Thank (you)"]);
     assert!(ended.out.contains("Thank [redacted pattern 1]"), "{}", ended.out);
 }
+
+#[test]
+fn a_case_opens_again_and_says_nothing_private() {
+    let (folder, path) = private_session();
+    let case = folder.path().join("for-support.zip");
+    let plan = stepline(["export", text(&path), "--to", "case", "--preview", "--json"]).json();
+    let places: Vec<_> = plan["hits"].as_array().unwrap().iter().map(|hit| hit["place"].as_str().unwrap()).collect();
+    assert!(places.iter().any(|place| place.starts_with("session/") && place.contains(".jsonl, line 1, offset ")));
+    assert_eq!(plan["leftOut"]["oldContents"], 1);
+    let receipt =
+        stepline(["export", text(&path), "--to", "case", "--steps", "1", "--yes", "--json", "--out", text(&case)])
+            .json();
+    assert_eq!(receipt["steps"], 1);
+
+    let steps = stepline(["steps", text(&case), "--json"]).json();
+    assert_eq!(
+        (&steps["session"]["format"], &steps["session"]["source"]),
+        (&"claude-code".into(), &text(&case).into())
+    );
+    assert_eq!(steps["steps"].as_array().unwrap().len(), 1);
+    assert_eq!(steps["session"]["cwd"], "/home/[redacted user 1]/shop");
+    assert_clean(&steps.to_string());
+    let shown = stepline(["show", text(&case), "--step", "1", "--json"]).json();
+    assert_clean(&shown.to_string());
+    assert_eq!(shown["events"][0]["tool"]["input"]["api_key"], "[redacted key 1]");
+    assert_eq!(stepline(["check", text(&case), "--json"]).json()["problems"], serde_json::json!([]));
+    let listed = stepline(["sessions", text(&case), "--json"]).json();
+    assert_eq!(listed["sessions"][0]["steps"], 1);
+
+    // A case is forked and reverted beside itself, and stays as it is.
+    let before = fs::read(&case).unwrap();
+    let forked = stepline(["fork", text(&case), "--step", "1", "--json"]).json();
+    assert_eq!(Path::new(forked["path"].as_str().unwrap()).parent(), Some(folder.path()));
+    assert_eq!(fs::read(&case).unwrap(), before);
+}
+
+#[test]
+fn a_case_of_every_step_holds_these_steps() {
+    let (folder, path) = copy_of_sample();
+    let all = stepline(["steps", text(&path), "--json"]).json()["steps"].as_array().unwrap().len();
+    for last in [1, 7, all] {
+        let case = folder.path().join(format!("{last}.zip"));
+        let steps = format!("..{last}");
+        stepline(["export", text(&path), "--to", "case", "--steps", &steps, "--yes", "--json", "--out", text(&case)])
+            .json();
+        let opened = stepline(["steps", text(&case), "--json"]).json();
+        assert_eq!(opened["steps"].as_array().unwrap().len(), last);
+        assert!(!opened.to_string().contains("/home/ada"));
+    }
+}
+
+#[test]
+fn notes_go_along() {
+    let (folder, path) = private_session();
+    let notes = concat!(
+        r#"{"stepline":"notes","version":1,"sessions":{"5f0c2a9e-3b7d-4c1a-9e2f-7d1b6a4c8e10":{"notes":["#,
+        r#"{"step":1,"stepId":"00000000-0000-4000-8000-000000000001","bookmark":true,"text":"ask mallory about it"},"#,
+        r#"{"step":2,"stepId":"00000000-0000-4000-8000-000000000004","bookmark":false,"text":"the second"}]}}}"#
+    );
+    fs::write(folder.path().join("session.jsonl.stepline-notes.json"), notes).unwrap();
+    let page = folder.path().join("page.html");
+    stepline(["export", text(&path), "--to", "html", "--steps", "1", "--yes", "--out", text(&page)]);
+    let written = fs::read_to_string(&page).unwrap();
+    assert!(written.contains("ask [redacted user 1] about it") && !written.contains("the second"), "{written}");
+    let case = folder.path().join("case.zip");
+    stepline(["export", text(&path), "--to", "case", "--yes", "--out", text(&case)]);
+    let again = stepline(["export", text(&case), "--to", "json", "--yes", "--out", "-"]).json();
+    assert_eq!(again["steps"][0]["note"]["text"], "ask [redacted user 1] about it");
+    assert_eq!(again["steps"][1]["note"]["text"], "the second");
+    let listed = stepline(["sessions", text(folder.path()), "--json"]).json();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "notes are no session");
+}

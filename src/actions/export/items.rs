@@ -9,7 +9,7 @@ use super::ExportError;
 use crate::actions::redact::Spot;
 use crate::actions::shapes;
 use crate::formats::{Origin, Recording};
-use crate::model::{Event, Place, ToolState, clock, words};
+use crate::model::{Event, Note, Notes, Place, Target, ToolState, clock, words};
 use crate::store::Watch;
 
 /// What an item tells of.
@@ -36,6 +36,7 @@ impl Item {
 /// Hands over the session and each of the steps, in order.
 pub fn each(
     recording: &dyn Recording,
+    notes: &Notes,
     steps: RangeInclusive<u32>,
     watch: Watch<'_>,
     visit: &mut dyn FnMut(Item, Value) -> Result<(), ExportError>,
@@ -54,11 +55,16 @@ pub fn each(
         let mut shape = shapes::step(session, step);
         add(&mut shape, "text", Value::from(recording.prompt(step.number)?));
         add(&mut shape, "clock", json!(step.at.map(|at| clock(at, "%Y-%m-%d %H:%M:%S"))));
+        let note = Target::step(session, step.number).and_then(|on| notes.get(&on));
+        add(&mut shape, "note", json!(note.map(Note::to_json)));
         visit(Item::Step(step.number), shape)?;
         for (index, event) in step.events.clone().zip(session.events.range(step.events.clone())) {
             done += 1;
             watch.step(done, total)?;
-            visit(Item::Event { step: step.number, index }, told(recording, &event)?)?;
+            let mut shape = told(recording, &event)?;
+            let note = Target::event(session, step.number, &event).and_then(|on| notes.get(&on));
+            add(&mut shape, "note", json!(note.map(Note::to_json)));
+            visit(Item::Event { step: step.number, index }, shape)?;
         }
         done += 1;
     }

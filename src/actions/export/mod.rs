@@ -3,6 +3,7 @@
 //! The plan goes through all that would be written and lists what is replaced; it writes nothing. Whoever confirms it has
 //! decided what is kept. What is written is read again before it gets its name: see [`crate::actions::redact`].
 
+mod case;
 mod html;
 mod items;
 mod json;
@@ -14,10 +15,12 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use case::Case;
+
 use super::fork::place_of;
 use super::redact::{BadPattern, Check, List, RedactError, Redactor, Rules, Search, Secrets, Spot};
 use crate::formats::{Recording, Refusal};
-use crate::model::Session;
+use crate::model::{Notes, Session};
 use crate::store::{Cancelled, ReadError, Watch, create_new};
 
 /// The form of what is handed on.
@@ -26,10 +29,12 @@ pub enum Form {
     Markdown,
     Html,
     Json,
+    /// The cut session in its own format, with notes and report, in one archive.
+    Case,
 }
 
 impl Form {
-    pub const ALL: [Self; 3] = [Self::Html, Self::Markdown, Self::Json];
+    pub const ALL: [Self; 4] = [Self::Html, Self::Markdown, Self::Json, Self::Case];
 
     /// Its name on the command line.
     pub fn as_str(self) -> &'static str {
@@ -37,6 +42,7 @@ impl Form {
             Self::Markdown => "markdown",
             Self::Html => "html",
             Self::Json => "json",
+            Self::Case => "case",
         }
     }
 
@@ -49,6 +55,7 @@ impl Form {
             Self::Markdown => "md",
             Self::Html => "html",
             Self::Json => "json",
+            Self::Case => "zip",
         }
     }
 }
@@ -85,6 +92,9 @@ pub struct ExportPlan {
     /// How many steps are told, and how many events.
     pub steps: u64,
     pub events: u64,
+    /// The notes that go along.
+    notes: Notes,
+    case: Option<Case>,
 }
 
 /// What an export wrote.
@@ -139,24 +149,46 @@ trait Render {
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// Plans an export: goes through all it would tell, twice, and lists what looks private.
-pub fn plan_export(recording: &dyn Recording, wanted: Wanted, watch: Watch<'_>) -> Result<ExportPlan, ExportError> {
+/// Plans an export: goes through all it would tell, twice, and lists what looks private. `notes` are those on the session;
+/// the ones on its steps go along.
+pub fn plan_export(
+    recording: &dyn Recording,
+    notes: &Notes,
+    wanted: Wanted,
+    watch: Watch<'_>,
+) -> Result<ExportPlan, ExportError> {
     let session = recording.session();
     check_range(session, wanted.first, wanted.last)?;
-    let steps = wanted.first..=wanted.last;
+    let chosen = wanted.first..=wanted.last;
+    // A case holds all steps up to its last.
+    let noted = if wanted.form == Form::Case { 1..=wanted.last } else { chosen.clone() };
+    let notes = notes.within(session, noted);
     let mut search = Search::new(&wanted.rules)?;
-    items::each(recording, steps.clone(), watch, &mut |_, value| Ok(search.text([value.to_string()])?))?;
-    let mut secrets = search.finish()?;
     let mut list = List::default();
-    let (mut told, mut events) = (0, 0);
-    items::each(recording, steps, watch, &mut |item, value| {
-        told += u64::from(matches!(item, items::Item::Step(_)));
-        events += u64::from(matches!(item, items::Item::Event { .. }));
-        let spot = item.spot();
-        Ok(list.text(&mut secrets, [value.to_string()], &|_, _| spot)?)
-    })?;
+    let (secrets, case, told, events);
+    if wanted.form == Form::Case {
+        let planned = Case::plan(recording, &wanted, &notes, watch)?;
+        planned.search(&mut search, watch)?;
+        let mut found = search.finish()?;
+        planned.list(&mut list, &mut found, watch)?;
+        told = u64::from(planned.steps());
+        events = session.steps.iter().take(planned.steps() as usize).map(|step| step.events.len() as u64).sum();
+        (secrets, case) = (found, Some(planned));
+    } else {
+        items::each(recording, &notes, chosen.clone(), watch, &mut |_, value| Ok(search.text([value.to_string()])?))?;
+        let mut found = search.finish()?;
+        let mut counts = (0, 0);
+        items::each(recording, &notes, chosen, watch, &mut |item, value| {
+            counts.0 += u64::from(matches!(item, items::Item::Step(_)));
+            counts.1 += u64::from(matches!(item, items::Item::Event { .. }));
+            let spot = item.spot();
+            Ok(list.text(&mut found, [value.to_string()], &|_, _| spot)?)
+        })?;
+        (told, events) = counts;
+        (secrets, case) = (found, None);
+    }
     let path = place_of(&file_name(session, &wanted, &secrets), &session.source, wanted.out.as_deref());
-    Ok(ExportPlan { wanted, path, secrets, list, steps: told, events })
+    Ok(ExportPlan { wanted, path, secrets, list, steps: told, events, notes, case })
 }
 
 /// Writes it, with all values replaced that were not decided to be kept. On an error nothing is left behind.
@@ -169,9 +201,15 @@ pub fn apply_export(
     create_new(
         &plan.path,
         &recording.session().source,
-        |out| render(recording, plan, out, watch),
+        |out| match &plan.case {
+            Some(case) => case.write(recording, plan, out, watch),
+            None => render(recording, plan, out, watch),
+        },
         |file| {
-            bytes = check(file, plan, watch)?;
+            bytes = match &plan.case {
+                Some(case) => case.check(file, plan, watch)?,
+                None => check(file, plan, watch)?,
+            };
             recording.files().iter().try_for_each(|file| file.check_intact()).map_err(ExportError::from)
         },
     )?;
@@ -187,6 +225,9 @@ pub fn print_export(
     watch: Watch<'_>,
 ) -> Result<ExportReceipt, ExportError> {
     let failed = |source: io::Error| ReadError::Io { source, path: PathBuf::from("-") };
+    if plan.case.is_some() {
+        return Err(Refusal::Rule("a case is an archive: name a file for it".to_owned()).into());
+    }
     let mut spool = tempfile::NamedTempFile::new().map_err(failed)?;
     render(recording, plan, &mut io::BufWriter::new(spool.as_file_mut()), watch)?;
     let mut file = spool.reopen().map_err(failed)?;
@@ -206,9 +247,9 @@ fn render(
     let mut form: Box<dyn Render> = match plan.wanted.form {
         Form::Markdown => Box::new(markdown::Markdown),
         Form::Html => Box::new(html::Html::default()),
-        Form::Json => Box::new(json::Json::default()),
+        Form::Json | Form::Case => Box::new(json::Json::default()),
     };
-    items::each(recording, plan.wanted.first..=plan.wanted.last, watch, &mut |item, value| {
+    items::each(recording, &plan.notes, plan.wanted.first..=plan.wanted.last, watch, &mut |item, value| {
         let redacted = Redactor::text(&plan.secrets, value.to_string().as_bytes())?;
         // What was JSON still is; were it not, nothing of it may be shown.
         let value: Value = serde_json::from_slice(&redacted).unwrap_or_default();
@@ -240,7 +281,7 @@ fn check(mut file: &File, plan: &ExportPlan, watch: Watch<'_>) -> Result<u64, Ex
         };
         let part = buffer.get(..read).unwrap_or_default();
         match plan.wanted.form {
-            Form::Json => check.feed(part, &name)?,
+            Form::Json | Form::Case => check.feed(part, &name)?,
             // Pages and texts have their own escapes; what went into them was redacted as JSON.
             Form::Html | Form::Markdown => check.bytes(part, &name)?,
         }
@@ -255,7 +296,13 @@ fn check(mut file: &File, plan: &ExportPlan, watch: Watch<'_>) -> Result<u64, Ex
 impl ExportPlan {
     /// Where a hit is, for a person.
     pub fn spot_words(&self, recording: &dyn Recording, spot: Spot) -> String {
-        items::spot_words(recording, spot, &[])
+        let names = self.case.as_ref().map(Case::names).unwrap_or_default();
+        items::spot_words(recording, spot, &names)
+    }
+
+    /// What is to be known about the session in a case: what its cut left out.
+    pub fn warnings(&self) -> &[String] {
+        self.case.as_ref().map(Case::warnings).unwrap_or_default()
     }
 
     /// How many images and old contents of files are left out.
@@ -298,12 +345,14 @@ fn file_name(session: &Session, wanted: &Wanted, secrets: &Secrets) -> String {
     let is_private = Redactor::text(secrets, quoted.as_bytes()).is_ok_and(|redacted| redacted != quoted.as_bytes());
     let stem = if stem.is_empty() || is_private { "session" } else { &stem };
     let whole = wanted.first == 1 && wanted.last as usize == session.steps.len();
+    let whole = whole || (wanted.form == Form::Case && wanted.last as usize == session.steps.len());
     let steps = match (whole, wanted.first == wanted.last) {
         (true, _) => String::new(),
         (_, true) => format!("-step-{}", wanted.first),
         _ => format!("-steps-{}-{}", wanted.first, wanted.last),
     };
-    format!("{stem}{steps}.{}", wanted.form.ending())
+    let case = if wanted.form == Form::Case { ".case" } else { "" };
+    format!("{stem}{steps}{case}.{}", wanted.form.ending())
 }
 
 /// What is said of a session at the head of a page: names and values that are there.

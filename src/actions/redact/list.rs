@@ -53,14 +53,19 @@ impl List {
         parts: impl IntoIterator<Item = impl AsRef<[u8]>>,
         spot: &dyn Fn(u64, u64) -> Spot,
     ) -> Result<(), RedactError> {
-        let mut cutter = Cutter::new();
+        let mut reader = self.reader(secrets, spot);
         for part in parts {
-            cutter.feed(part.as_ref(), &mut |at, token| self.token(secrets, at, token, spot))?;
+            reader.feed(part.as_ref())?;
         }
-        cutter.finish(&mut |at, token| self.token(secrets, at, token, spot))
+        reader.finish()
     }
 
-    pub(super) fn token(
+    /// Goes through a text that comes in parts.
+    pub fn reader<'a>(&'a mut self, secrets: &'a mut Secrets, spot: &'a dyn Fn(u64, u64) -> Spot) -> ListReader<'a> {
+        ListReader { list: self, secrets, spot, cutter: Cutter::new() }
+    }
+
+    fn token(
         &mut self,
         secrets: &mut Secrets,
         at: At,
@@ -101,6 +106,26 @@ impl List {
             });
         }
         Ok(())
+    }
+}
+
+/// Feeds one text to the list.
+pub struct ListReader<'a> {
+    list: &'a mut List,
+    secrets: &'a mut Secrets,
+    spot: &'a dyn Fn(u64, u64) -> Spot,
+    cutter: Cutter,
+}
+
+impl ListReader<'_> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), RedactError> {
+        let (list, secrets, spot) = (&mut *self.list, &mut *self.secrets, self.spot);
+        self.cutter.feed(bytes, &mut |at, token| list.token(secrets, at, token, spot))
+    }
+
+    pub fn finish(mut self) -> Result<(), RedactError> {
+        let (list, secrets, spot) = (&mut *self.list, &mut *self.secrets, self.spot);
+        self.cutter.finish(&mut |at, token| list.token(secrets, at, token, spot))
     }
 }
 

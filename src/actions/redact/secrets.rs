@@ -75,16 +75,21 @@ impl Search {
         })
     }
 
-    /// Goes through a piece of JSON text; one text may come in several pieces, each text begins and ends by itself.
+    /// Goes through a text.
     pub fn text(&mut self, parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<(), RedactError> {
-        let mut reader = Reader::new();
+        let mut reader = self.reader();
         for part in parts {
-            reader.feed(self, part.as_ref())?;
+            reader.feed(part.as_ref())?;
         }
-        reader.finish(self)
+        reader.finish()
     }
 
-    pub(super) fn token(&mut self, token: Token<'_>) -> Result<(), RedactError> {
+    /// Goes through a text that comes in parts.
+    pub fn reader(&mut self) -> SearchReader<'_> {
+        SearchReader { search: self, cutter: Cutter::new() }
+    }
+
+    fn token(&mut self, token: Token<'_>) -> Result<(), RedactError> {
         if self.rules.off || self.rules.left_out_as_a_whole(token).is_some() {
             return Ok(());
         }
@@ -428,20 +433,19 @@ pub(super) fn scalars(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
 }
 
 /// Feeds one text to the search.
-struct Reader {
+pub struct SearchReader<'a> {
+    search: &'a mut Search,
     cutter: Cutter,
 }
 
-impl Reader {
-    fn new() -> Self {
-        Self { cutter: Cutter::new() }
-    }
-
-    fn feed(&mut self, search: &mut Search, bytes: &[u8]) -> Result<(), RedactError> {
+impl SearchReader<'_> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), RedactError> {
+        let search = &mut *self.search;
         self.cutter.feed(bytes, &mut |_: At, token| search.token(token))
     }
 
-    fn finish(&mut self, search: &mut Search) -> Result<(), RedactError> {
+    pub fn finish(mut self) -> Result<(), RedactError> {
+        let search = &mut *self.search;
         self.cutter.finish(&mut |_: At, token| search.token(token))
     }
 }
