@@ -3,9 +3,12 @@
 //! Every action is a plan, which writes nothing and is what a preview shows; then one function that writes; then a
 //! receipt that says what was written and how to take it back.
 
+pub mod export;
 mod fork;
+pub mod redact;
 mod replay;
 mod revert;
+pub mod shapes;
 #[cfg(test)]
 mod tests;
 

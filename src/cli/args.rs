@@ -33,6 +33,19 @@ pub struct Options {
     pub to: Option<u32>,
     pub prompt: Option<PathBuf>,
     pub against: Option<PathBuf>,
+    /// Export: its form, and the steps as they were named.
+    pub form: Option<String>,
+    pub steps: Option<String>,
+    /// Export: print the review list with the result.
+    pub redact: bool,
+    pub no_redact: bool,
+    /// Export: values or kinds of values that are not replaced.
+    pub keep: Vec<String>,
+    /// Export: regular expressions of more that is replaced.
+    pub patterns: Vec<String>,
+    /// Export: what is left out unless asked for.
+    pub images: bool,
+    pub old_contents: bool,
     /// Window only: write a picture of the window to this file and leave. For documents and tests.
     pub screenshot: Option<PathBuf>,
     /// Window only: its size in points.
@@ -58,6 +71,9 @@ stepline revert   SOURCE --step N (--preview | --yes) [--json]
 stepline undo     RECEIPT [--json]             take a revert back, byte for byte
 stepline replay   SOURCE [--from N] [--to M] [--json] [--prompt FILE] [--against OTHER]
                                                play back what was recorded; runs nothing
+stepline export   SOURCE --to html|markdown|json|case [--steps A..B] [--out PATH] (--preview | --yes)
+                  [--redact] [--keep WHAT]… [--pattern REGEX]… [--images] [--old-contents] [--no-redact] [--json]
+                                               hand steps on; what is private is listed, then replaced
 stepline check    SOURCE [--json]              every record accounted for
 
 SOURCE is a file, several files that belong together, a folder, or - for standard input.
@@ -78,6 +94,21 @@ fn allowed(command: Option<CommandName>) -> &'static [&'static str] {
         Some(CommandName::Revert) => &["session", "json", "step", "preview", "yes"],
         Some(CommandName::Undo) => &["json"],
         Some(CommandName::Replay) => &["session", "json", "from", "to", "prompt", "against"],
+        Some(CommandName::Export) => &[
+            "session",
+            "json",
+            "to",
+            "steps",
+            "out",
+            "preview",
+            "yes",
+            "redact",
+            "no-redact",
+            "keep",
+            "pattern",
+            "images",
+            "old-contents",
+        ],
     }
 }
 
@@ -86,11 +117,12 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let named = arguments.first().and_then(|first| first.to_str());
     let command = named.and_then(|name| CommandName::ALL.iter().find(|(other, _)| *other == name));
-    if let Some(later @ ("diff" | "export")) = named {
-        return Err(CliError::Usage(format!("{later} is not in this version; see stepline --help")));
+    if named == Some("diff") {
+        return Err(CliError::Usage("diff is not in this version; see stepline --help".to_owned()));
     }
     let rest = arguments.get(usize::from(command.is_some())..).unwrap_or_default().to_vec();
     let usage = |error: lexopt::Error| CliError::Usage(format!("{error}; see stepline --help"));
+    let is_export = matches!(command, Some((_, CommandName::Export)));
     let allowed = allowed(command.map(|(_, command)| *command));
     let mut parser = lexopt::Parser::from_args(rest);
     let mut options = Options::default();
@@ -111,6 +143,16 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             Long("preview") => options.preview = true,
             Long("yes") => options.yes = true,
             Long("from") => options.from = Some(parser.value().and_then(|value| value.parse()).map_err(usage)?),
+            Long("to") if is_export => {
+                options.form = Some(parser.value().and_then(|value| value.string()).map_err(usage)?);
+            }
+            Long("steps") => options.steps = Some(parser.value().and_then(|value| value.string()).map_err(usage)?),
+            Long("redact") => options.redact = true,
+            Long("no-redact") => options.no_redact = true,
+            Long("keep") => options.keep.push(parser.value().and_then(|value| value.string()).map_err(usage)?),
+            Long("pattern") => options.patterns.push(parser.value().and_then(|value| value.string()).map_err(usage)?),
+            Long("images") => options.images = true,
+            Long("old-contents") => options.old_contents = true,
             Long("to") => options.to = Some(parser.value().and_then(|value| value.parse()).map_err(usage)?),
             Long("prompt") => options.prompt = Some(parser.value().map_err(usage)?.into()),
             Long("against") => options.against = Some(parser.value().map_err(usage)?.into()),

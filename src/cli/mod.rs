@@ -5,6 +5,7 @@
 
 mod args;
 mod check;
+mod export;
 mod fork;
 mod print;
 mod replay;
@@ -85,10 +86,11 @@ pub enum CommandName {
     Undo,
     Replay,
     Check,
+    Export,
 }
 
 impl CommandName {
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 9] = [
         ("sessions", Self::Sessions),
         ("steps", Self::Steps),
         ("show", Self::Show),
@@ -97,6 +99,7 @@ impl CommandName {
         ("undo", Self::Undo),
         ("replay", Self::Replay),
         ("check", Self::Check),
+        ("export", Self::Export),
     ];
 }
 
@@ -111,5 +114,6 @@ pub fn run(command: CommandName, options: &Options, out: &mut dyn Write) -> Resu
         CommandName::Undo => revert::run_undo(options, out),
         CommandName::Replay => replay::run(options, out),
         CommandName::Check => check::run(options, out),
+        CommandName::Export => export::run(options, out),
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{REGISTRY, detect};
+use crate::store::NOTES_SUFFIX;
 
 /// How deep a folder is searched, and how many files are taken.
 const MAX_DEPTH: usize = 4;
@@ -61,6 +62,7 @@ fn may_hold_a_session(path: &Path, name: &str) -> bool {
     path.extension().is_some_and(|extension| ENDINGS.iter().any(|ending| extension == *ending))
         && !name.starts_with("agent-")
         && !name.ends_with(".stepline-receipt.json")
+        && !name.ends_with(NOTES_SUFFIX)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod testing;
 
 mod acp;
 mod atif;
+pub mod case;
 mod claude;
 mod devin;
 mod fruxon;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::model::{Event, FormatName, Locator, Place, Problem, ProblemKind, Session, Timestamp};
+use crate::model::{Event, FormatName, Locator, Notes, Place, Problem, ProblemKind, Session, Timestamp};
 use crate::store::{Cancelled, Database, Identity, ReadError, Rewrite, SourceFile, Watch};
 use detect::Sample;
 
@@ -63,6 +64,7 @@ pub static REGISTRY: &[Format] = &[
     claude::FORMAT,
     atif::FORMAT,
     acp::FORMAT,
+    case::FORMAT,
 ];
 
 /// What the registry knows of a format.
@@ -137,6 +139,11 @@ pub trait Recording: Send + Sync {
     /// reading them anew tells what is in them now.
     fn grown(&self, _: &dyn Observer) -> Result<Option<Arc<dyn Recording>>, OpenError> {
         Ok(None)
+    }
+
+    /// The notes that came along with the session, where it was handed on with some.
+    fn notes(&self) -> Option<&Notes> {
+        None
     }
 
     /// Where a record lies, as a person finds it again.

@@ -1,4 +1,6 @@
-//! Texts cut to one short line.
+//! Texts cut to one short line, and made harmless.
+
+use std::borrow::Cow;
 
 /// One line that stands for a text: as `start_line`, with control characters replaced.
 pub fn one_line(text: &str, limit: usize) -> String {
@@ -26,6 +28,46 @@ pub fn summarise(text: &str) -> String {
     let mut cut: String = line.chars().take(57).collect();
     cut.push_str("...");
     cut
+}
+
+/// The text with everything in it that is not seen, or changes how other text is seen, spelled out: control characters,
+/// terminal escapes, direction overrides, invisible characters. Tabs and line feeds stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let Some(first) = text.char_indices().find(|(_, character)| hidden(*character)).map(|(at, _)| at) else {
+        return Cow::Borrowed(text);
+    };
+    let (clean, rest) = text.split_at(first);
+    let mut shown = String::with_capacity(text.len() + 16);
+    shown.push_str(clean);
+    for character in rest.chars() {
+        match character {
+            '\u{1b}' => shown.push_str("⟨ESC⟩"),
+            '\0' => shown.push_str("⟨NUL⟩"),
+            '\r' => shown.push_str("⟨CR⟩"),
+            _ if hidden(character) => {
+                use std::fmt::Write;
+                let _ = write!(shown, "⟨U+{:04X}⟩", u32::from(character));
+            }
+            _ => shown.push(character),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+fn hidden(character: char) -> bool {
+    match character {
+        '\t' | '\n' => false,
+        ' '..='~' => false,
+        _ if character.is_control() => true,
+        // Direction marks, embeddings, overrides and isolates.
+        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' => true,
+        // Characters without width, separators, annotations; joiners stay, for scripts need them.
+        '\u{00ad}' | '\u{180e}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' => true,
+        '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
+        // Tags: a text can be hidden in them.
+        '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
 }
 
 /// The first `limit` characters of a text with its white space collapsed, and whether there are more.

@@ -90,6 +90,8 @@ pub enum FormatName {
     ClaudeCode,
     Atif,
     Acp,
+    /// A case that holds a session of another format: what it is called before it is read.
+    Case,
 }
 
 impl FormatName {
@@ -114,6 +116,7 @@ impl FormatName {
             Self::ClaudeCode => "claude-code",
             Self::Atif => "atif",
             Self::Acp => "acp",
+            Self::Case => "stepline-case",
         }
     }
 
@@ -138,6 +141,7 @@ impl FormatName {
             Self::ClaudeCode => "Claude Code",
             Self::Atif => "ATIF trajectory",
             Self::Acp => "ACP recording",
+            Self::Case => "support case",
         }
     }
 
@@ -161,6 +165,7 @@ impl FormatName {
             Self::ClaudeCode => "Claude Code",
             Self::Atif => "ATIF",
             Self::Acp => "the Agent Client Protocol",
+            Self::Case => "Stepline",
         }
     }
 }

@@ -69,6 +69,23 @@ impl Batches<'_> {
     }
 }
 
+/// Hands what is made to `visit` in parts, each with the bytes of the source that it accounts for.
+pub fn each_made(
+    made: &dyn Made,
+    source: &SourceFile,
+    visit: &mut dyn FnMut(&[u8], u64) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let mut swap = |mut batch: Batch| {
+        visit(&batch.bytes, batch.source_bytes)?;
+        batch.bytes.clear();
+        batch.source_bytes = 0;
+        Ok(batch)
+    };
+    let mut batches = Batches { batch: Batch::default(), swap: &mut swap };
+    made.make(source, &mut batches)?;
+    batches.pass_on()
+}
+
 /// Writes `made` to `out`; `progress` is told of each batch by the bytes of the source that it accounts for.
 pub(super) fn write(
     made: &dyn Made,

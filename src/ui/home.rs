@@ -128,7 +128,7 @@ pub(super) fn row(ui: &mut Ui, theme: &Theme, title: &str, under: &str, right: &
 /// Nothing of the file can be shown yet.
 pub fn reading(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
     let progress = match &document.state {
-        State::Reading(progress) => words::progress(progress),
+        State::Reading(progress) => progress.words(),
         _ => None,
     };
     middle(ui, |ui| {

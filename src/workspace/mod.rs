@@ -17,7 +17,6 @@ pub mod progress;
 pub mod search;
 pub mod settings;
 pub mod text;
-pub mod words;
 
 mod messages;
 mod requests;
@@ -40,6 +39,7 @@ use crate::actions::{ForkReceipt, RevertPlan};
 use crate::formats::SessionRef;
 use crate::store::now;
 
+pub use crate::model::words;
 pub use command::Command;
 pub use requests::Request;
 

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::model::words;
+
 /// Before that, nothing is said of the time that is left: most work is over by then, and no rate is known yet.
 const SETTLING: Duration = Duration::from_secs(1);
 /// The rate follows what is measured within about this time: disks pause now and then.
@@ -62,6 +64,16 @@ impl Progress {
         (self.total_bytes > 0).then(|| (self.done_bytes as f64 / self.total_bytes as f64).clamp(0.0, 1.0) as f32)
     }
 
+    /// How far it is: `12.0 MB of 1.0 GB · about 3 s left`; `None` while nothing is known of that.
+    pub fn words(&self) -> Option<String> {
+        let share = (self.total_bytes > 0)
+            .then(|| format!("{} of {}", words::bytes(self.done_bytes), words::bytes(self.total_bytes)))?;
+        Some(match self.left() {
+            Some(left) => format!("{share} · {}", time_left(left)),
+            None => share,
+        })
+    }
+
     /// About how long it will still take, once that can be told.
     pub fn left(&self) -> Option<Duration> {
         self.left_at(Instant::now())
@@ -75,6 +87,16 @@ impl Progress {
         let since_sample = now.saturating_duration_since(self.sampled.0).as_secs_f64();
         let left = self.total_bytes.saturating_sub(self.sampled.1) as f64 / rate - since_sample;
         Duration::try_from_secs_f64(left.max(0.0)).ok()
+    }
+}
+
+/// No more exact than it is: `about 40 s left`, `about 3 min left`.
+fn time_left(left: Duration) -> String {
+    match left.as_secs() {
+        0 => "about 1 s left".to_owned(),
+        seconds @ 1..20 => format!("about {seconds} s left"),
+        seconds @ 20..90 => format!("about {} s left", seconds.next_multiple_of(10)),
+        seconds => format!("about {} min left", (seconds + 30) / 60),
     }
 }
 
@@ -114,6 +136,15 @@ mod tests {
         let now_and_then = NowAndThen::default();
         let due: Vec<u64> = (0..200).filter(|ms| now_and_then.is_due_at(Duration::from_millis(*ms))).collect();
         assert_eq!(due, [0, 50, 100, 150]);
+    }
+
+    #[test]
+    fn the_time_left_is_told_roughly() {
+        for (seconds, words) in
+            [(0, "about 1 s left"), (7, "about 7 s left"), (41, "about 50 s left"), (200, "about 3 min left")]
+        {
+            assert_eq!(time_left(Duration::from_secs(seconds)), words);
+        }
     }
 
     const MB: u64 = 1_000_000;

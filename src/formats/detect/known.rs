@@ -168,6 +168,7 @@ pub(super) static KNOWN: &[Known] = &[
         "`stepline undo` takes the revert back with it",
         Document(strangers::receipt),
     ),
+    Known::other("the notes on a session", "open the session beside it", Document(strangers::notes)),
     // What only looks like a session, or is one of an agent that nobody asked for.
     Known::format("a Factory Droid session", Record(strangers::droid)),
     Known::format("a dsh session", Record(strangers::dsh)),

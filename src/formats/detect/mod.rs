@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 use super::Format;
 use super::prefix::{End, first_value, is_blank};
+use crate::model::FormatName;
 use crate::store::{Database, Framing, ReadError, SourceFile};
 pub(super) use agents::acp as acp_points;
 use known::{KNOWN, Known};
@@ -137,7 +138,8 @@ pub fn folder_format<'a>(registry: &'a [Format], path: &Path) -> Option<&'a Form
 /// The systems whose files can be opened: `Outpost and Claude Code`.
 pub fn systems_of(registry: &[Format]) -> String {
     let mut systems: Vec<&str> = Vec::new();
-    for system in registry.iter().map(|format| format.name.system()) {
+    // A case holds a session of one of the others.
+    for system in registry.iter().filter(|format| format.name != FormatName::Case).map(|format| format.name.system()) {
         if !systems.contains(&system) {
             systems.push(system);
         }

@@ -50,6 +50,10 @@ pub(super) fn receipt(document: &Value) -> bool {
     has_all(document, &["backup", "stepNumber", "revertedAt"])
 }
 
+pub(super) fn notes(document: &Value) -> bool {
+    text(document, "stepline") == "notes" && has(document, "version")
+}
+
 pub(super) fn droid(record: &Value) -> u32 {
     if kind(record) == "session_start" && is_text(record, "id") && !has(record, "uuid") { 10 } else { 0 }
 }

@@ -13,7 +13,6 @@ use std::path::Path;
 use egui::{Button, Id, Label, Response, RichText, Ui};
 
 use super::theme::{self, Theme};
-use super::words;
 pub use crate::workspace::outline::time_axis;
 use crate::workspace::progress::Progress;
 use crate::workspace::text::visible;
@@ -26,7 +25,7 @@ pub fn path_words(path: &Path) -> String {
 
 /// What goes on, how far it is, and how long it will still take.
 pub fn progress(ui: &mut Ui, theme: &Theme, name: &str, progress: &Progress) {
-    let text = words::progress(progress).map_or_else(|| format!("{name}…"), |progress| format!("{name} {progress}"));
+    let text = progress.words().map_or_else(|| format!("{name}…"), |progress| format!("{name} {progress}"));
     ui.label(RichText::new(text).font(theme::small()).color(theme.text));
     if let Some(share) = progress.share() {
         ui.add(egui::ProgressBar::new(share).desired_width(120.0).desired_height(6.0).fill(theme.accent));

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::model::start_line;
+pub use crate::model::visible;
 
 /// Bytes of a line from which it is cut: a minified file is one line of megabytes.
 const LINE_BYTES: usize = 2_000;
@@ -97,46 +98,6 @@ fn cut(text: &str, mut from: usize, end: usize, starts: &mut Vec<u32>) {
             return;
         }
         from = text.floor_char_boundary(from + LINE_BYTES);
-    }
-}
-
-/// The text with everything in it that is not seen, or changes how other text is seen, spelled out: control characters,
-/// terminal escapes, direction overrides, invisible characters. Tabs and line feeds stay.
-pub fn visible(text: &str) -> Cow<'_, str> {
-    let Some(first) = text.char_indices().find(|(_, character)| hidden(*character)).map(|(at, _)| at) else {
-        return Cow::Borrowed(text);
-    };
-    let (clean, rest) = text.split_at(first);
-    let mut shown = String::with_capacity(text.len() + 16);
-    shown.push_str(clean);
-    for character in rest.chars() {
-        match character {
-            '\u{1b}' => shown.push_str("⟨ESC⟩"),
-            '\0' => shown.push_str("⟨NUL⟩"),
-            '\r' => shown.push_str("⟨CR⟩"),
-            _ if hidden(character) => {
-                use std::fmt::Write;
-                let _ = write!(shown, "⟨U+{:04X}⟩", u32::from(character));
-            }
-            _ => shown.push(character),
-        }
-    }
-    Cow::Owned(shown)
-}
-
-fn hidden(character: char) -> bool {
-    match character {
-        '\t' | '\n' => false,
-        ' '..='~' => false,
-        _ if character.is_control() => true,
-        // Direction marks, embeddings, overrides and isolates.
-        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' => true,
-        // Characters without width, separators, annotations; joiners stay, for scripts need them.
-        '\u{00ad}' | '\u{180e}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' => true,
-        '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
-        // Tags: a text can be hidden in them.
-        '\u{e0000}'..='\u{e0fff}' => true,
-        _ => false,
     }
 }
 

@@ -1,11 +1,6 @@
 //! The sentences of window and command line: what is said of a marker, a count, a moment.
 
-use std::time::Duration;
-
-use super::progress::Progress;
-use crate::model::{
-    Asked, Decision, Evidence, Fact, Marker, QuestionState, SubagentStatus, Timestamp, clock, duration_words,
-};
+use super::{Asked, Decision, Evidence, Fact, Marker, QuestionState, SubagentStatus, Timestamp, clock, duration_words};
 
 /// What is said of a marker in one line.
 pub fn marker(marker: &Marker) -> String {
@@ -130,26 +125,6 @@ pub fn bytes(number: u64) -> String {
     }
 }
 
-/// How far work is: `12.0 MB of 1.0 GB · about 3 s left`; `None` while nothing is known of that.
-pub fn progress(progress: &Progress) -> Option<String> {
-    let share = (progress.total_bytes > 0)
-        .then(|| format!("{} of {}", bytes(progress.done_bytes), bytes(progress.total_bytes)))?;
-    Some(match progress.left() {
-        Some(left) => format!("{share} · {}", time_left(left)),
-        None => share,
-    })
-}
-
-/// No more exact than it is: `about 40 s left`, `about 3 min left`.
-fn time_left(left: Duration) -> String {
-    match left.as_secs() {
-        0 => "about 1 s left".to_owned(),
-        seconds @ 1..20 => format!("about {seconds} s left"),
-        seconds @ 20..90 => format!("about {} s left", seconds.next_multiple_of(10)),
-        seconds => format!("about {} min left", (seconds + 30) / 60),
-    }
-}
-
 /// The time of day of a moment, or a dash.
 pub fn time(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "–".to_owned(), |at| clock(at, "%H:%M"))
@@ -166,15 +141,6 @@ mod tests {
         assert_eq!(figure(1_234_567), "1\u{2009}234\u{2009}567");
         assert_eq!(bytes(999), "999 bytes");
         assert_eq!(bytes(1_400_000_000), "1.4 GB");
-    }
-
-    #[test]
-    fn the_time_left_is_told_roughly() {
-        for (seconds, words) in
-            [(0, "about 1 s left"), (7, "about 7 s left"), (41, "about 50 s left"), (200, "about 3 min left")]
-        {
-            assert_eq!(time_left(Duration::from_secs(seconds)), words);
-        }
     }
 
     #[test]
