@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use egui::{Context, Event, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect, TouchPhase, pos2, vec2};
+use egui::{
+    Context, Event, Modifiers, MouseWheelSource, MouseWheelUnit, OutputCommand, Pos2, RawInput, Rect, TouchPhase, pos2,
+    vec2,
+};
 use stepline::ui::app::App;
 use stepline::workspace::picker::{FilePicker, Pick};
 use stepline::workspace::{Command, Request, Surroundings};
@@ -24,12 +27,21 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub const CONVERSATION: Pos2 = pos2(700.0, 600.0);
 pub const STEPS: Pos2 = pos2(120.0, 600.0);
 pub const TIMELINE: Pos2 = pos2(700.0, 100.0);
+/// Where the conversation is from left to right, the bars above it, the bar below it, in points.
+const CONVERSATION_X: std::ops::Range<f32> = 320.0..1100.0;
+const TOP_PX: f32 = 180.0;
+const BAR_PX: f32 = 24.0;
+pub const INSPECTOR: Pos2 = pos2(1300.0, 700.0);
 
 /// The whole window, without a screen.
 pub struct Window {
     context: Context,
     pub app: App,
     time: f64,
+    /// Width and height in points, before zooming.
+    pub size: (f32, f32),
+    /// How long the text is that went to the clipboard last.
+    pub copied_bytes: Option<u64>,
 }
 
 struct NoDialog;
@@ -56,29 +68,63 @@ impl Window {
             databases: Vec::new(),
         };
         let app = App::new(&context, surroundings, paths, None);
-        Self { context, app, time: 0.0 }
+        Self { context, app, time: 0.0, size: SIZE, copied_bytes: None }
     }
 
     /// Draws one frame; the processor time it took on this thread.
     pub fn frame(&mut self, events: Vec<Event>) -> Duration {
-        self.time += 1.0 / 60.0;
-        let input = RawInput {
-            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, vec2(SIZE.0, SIZE.1))),
-            time: Some(self.time),
-            events,
-            ..RawInput::default()
-        };
+        let input = self.input(events);
         let before = measure::thread_time();
         let output = self.context.run_ui(input, |ui| self.app.frame(ui));
         let drawn = self.context.tessellate(output.shapes, output.pixels_per_point);
         std::hint::black_box(drawn.len());
         let after = measure::thread_time();
+        for command in output.platform_output.commands {
+            if let OutputCommand::CopyText(text) = command {
+                self.copied_bytes = Some(text.len() as u64);
+            }
+        }
         after.zip(before).map_or(Duration::ZERO, |(after, before)| after.saturating_sub(before))
     }
 
     /// Turns the wheel over the conversation.
     pub fn scroll_conversation(&mut self, delta_px: f32) {
         self.scroll(CONVERSATION, delta_px);
+    }
+
+    fn input(&mut self, events: Vec<Event>) -> RawInput {
+        self.time += 1.0 / 60.0;
+        let size = vec2(self.size.0, self.size.1) / self.context.zoom_factor();
+        RawInput {
+            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, size)),
+            time: Some(self.time),
+            events,
+            ..RawInput::default()
+        }
+    }
+
+    /// The middle of what a screen reader calls by a name that `is_it`, in the conversation; draws a frame.
+    pub fn find(&mut self, is_it: impl Fn(&str) -> bool) -> Option<Pos2> {
+        self.context.enable_accesskit();
+        let input = self.input(Vec::new());
+        let output = self.context.run_ui(input, |ui| self.app.frame(ui));
+        self.context.disable_accesskit();
+        let nodes = output.platform_output.accesskit_update?.nodes;
+        let found = nodes.iter().filter(|(_, node)| node.label().is_some_and(&is_it));
+        let middles = found.filter_map(|(_, node)| {
+            let bounds = node.bounds()?;
+            Some(pos2(((bounds.x0 + bounds.x1) / 2.0) as f32, ((bounds.y0 + bounds.y1) / 2.0) as f32))
+        });
+        let bottom = self.size.1 - BAR_PX;
+        let mut middles = middles.filter(|at| CONVERSATION_X.contains(&at.x) && (TOP_PX..bottom).contains(&at.y));
+        middles.next()
+    }
+
+    /// The event of a step with the most text.
+    pub fn event_of(&self, step: u32) -> Option<usize> {
+        let session = self.app.workspace.active()?.session()?;
+        let events = session.step(step)?.events.clone();
+        events.max_by_key(|index| session.events.glance(*index).map_or(0, |event| event.text_bytes))
     }
 
     pub fn scroll(&mut self, at: Pos2, delta_px: f32) -> Duration {

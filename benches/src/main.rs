@@ -7,6 +7,7 @@ mod actions;
 mod database;
 mod follow;
 mod frames;
+mod huge;
 mod idle;
 mod memory;
 mod probe;
@@ -41,10 +42,12 @@ stepline-bench actions [--mb N] [--runs N] [FILE]
                                                  revert and undo beside a copy of the file
 stepline-bench memory [--mb N] [FILE]            make a transcript of N MB (1000), or take this file, and measure the
                                                  memory of the window before, while and after it is open
+stepline-bench huge [--seed N]                   measure the window over a transcript of few and huge events
 stepline-bench generate [--mb N] [--seed N] FILE write such a transcript
+stepline-bench generate-huge [--seed N] FILE     write the transcript of huge events
 ";
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "measure",
     "measure-action",
     "measure-frames",
@@ -57,6 +60,8 @@ const COMMANDS: [&str; 12] = [
     "idle",
     "actions",
     "memory",
+    "huge",
+    "generate-huge",
 ];
 
 fn main() -> ExitCode {
@@ -106,6 +111,12 @@ fn run() -> Result<()> {
         }
         "frames" => smooth::report(arguments.events, arguments.options.seed)?,
         "systems" => systems(arguments.options.bytes, arguments.options.seed, arguments.runs)?,
+        "huge" => huge::report(arguments.options.seed)?,
+        "generate-huge" => {
+            let [file] = arguments.values.as_slice() else { bail!("{USAGE}") };
+            huge::generate(Path::new(file), arguments.options.seed, 1)?;
+            println!("{}", transcript::huge::STEPS.join(", "));
+        }
         "help" => print!("{USAGE}"),
         _ => {
             let file = arguments.values.first().map(PathBuf::from);

@@ -1,6 +1,7 @@
 //! Writes made-up Claude Code transcripts of any size, in the record shapes of the agent's version 2.1.
 
 pub mod brief;
+pub mod huge;
 mod records;
 
 use std::io::{self, Write};

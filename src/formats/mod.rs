@@ -6,6 +6,7 @@
 pub mod detect;
 mod document;
 mod folder;
+mod image;
 mod joined;
 pub mod json;
 mod keys;
@@ -41,6 +42,7 @@ use crate::store::{Cancelled, Database, Identity, ReadError, Rewrite, SourceFile
 use detect::Sample;
 
 use folder::files_below;
+pub use image::ImageHead;
 use search::{Hit, Pattern};
 pub use source::{Family, Listed, Part, SessionRef, Source, nothing_in, open_session, sessions_of};
 
@@ -155,6 +157,12 @@ pub trait Recording: Send + Sync {
     /// The text behind an event, read from the file now.
     fn body(&self, event: &Event) -> Result<Body, ReadError>;
 
+    /// The image that is an event's attachment, as Base64, read from the file now; `None` where it is not kept here.
+    fn image(&self, event: &Event, attachment: usize) -> Result<Option<String>, ReadError> {
+        let _ = (event, attachment);
+        Ok(None)
+    }
+
     /// The whole text of a step's prompt or question, read from the file now.
     fn prompt(&self, step_number: u32) -> Result<String, ReadError>;
 
@@ -220,6 +228,8 @@ pub struct Body {
     pub output: Option<String>,
     /// Parts that are no text, by what they are: `image/png, 48 213 bytes`.
     pub attachments: Vec<String>,
+    /// Those of them that are images whose bytes are at hand, see [`Recording::image`].
+    pub images: Vec<ImageHead>,
 }
 
 /// Where a fork ends.

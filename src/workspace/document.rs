@@ -31,6 +31,13 @@ pub enum Part {
     /// Further events behind a line that counts them.
     Events,
     Prompt,
+    /// Its input as it is recorded, its output indented, its raw record as it is recorded: the form that is not the usual
+    /// one.
+    InputTurned,
+    OutputTurned,
+    RecordTurned,
+    /// The attachment with this number, which is an image.
+    Image(usize),
 }
 
 /// Which part of which event, by its place in the file.

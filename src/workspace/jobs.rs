@@ -1,29 +1,28 @@
 //! Work away from the window's thread, and the messages it sends back.
 //!
-//! The window gives jobs and drains messages; it never waits. Long jobs have a thread each, texts are read by one
-//! thread of their own, so that a file being read holds up no text of another.
+//! The window gives jobs and drains messages; it never waits. Long jobs have a thread each. Texts are read by two
+//! threads of their own, long ones apart, so that neither a file being read nor a huge text holds up another text.
 
-use std::borrow::Cow;
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
-use super::bodies::TextKey;
+use super::bodies::{Slot, TextKey};
 use super::document::DocumentId;
 use super::found::FoundSession;
 use super::outline::Outlined;
+use super::reading;
 use super::search::Marks;
 use super::text::EventText;
 use crate::actions::{ForkReceipt, RevertDone, RevertPlan};
 use crate::formats::search::{Hit, Pattern};
 use crate::formats::{Recording, SessionRef, Source};
-use crate::model::Event;
 use crate::store::Receipt;
 
 /// Messages that may wait for the window; a job that sends more waits itself.
@@ -32,6 +31,8 @@ const WAITING_MESSAGES: usize = 256;
 const WAITING_TEXTS: usize = 64;
 /// Messages are looked for this often while the last jobs are waited for.
 const END_INTERVAL: Duration = Duration::from_millis(5);
+/// From this length a text is long: it is read on the thread for those.
+const LONG_BYTES: u32 = 512 * 1024;
 
 /// What a job tells the window.
 pub enum Message {
@@ -56,7 +57,7 @@ pub enum Message {
         document: DocumentId,
         generation: u64,
         key: TextKey,
-        result: Result<Arc<EventText>, String>,
+        slot: Slot,
     },
     /// A search begins, or why it does not, in a sentence.
     Searching {
@@ -108,8 +109,10 @@ pub enum Message {
     Changed {
         document: DocumentId,
     },
-    /// A prompt that was asked for to be copied.
-    Prompt {
+    /// A text on its way to the clipboard.
+    Copied {
+        /// What it is, in a word.
+        what: &'static str,
         result: Result<String, String>,
     },
     /// What was named holds several sessions, or none.
@@ -164,6 +167,34 @@ pub struct TextJob {
     pub generation: u64,
     pub key: TextKey,
     pub recording: Arc<dyn Recording>,
+    /// Set when nobody waits for it any more.
+    pub cancelled: Arc<AtomicBool>,
+}
+
+impl TextJob {
+    fn is_long(&self) -> bool {
+        let session = self.recording.session();
+        let bytes = match self.key {
+            TextKey::Event(index) => session.events.glance(index).map(|event| event.text_bytes),
+            TextKey::Prompt(number) => session.step(number).map(|step| step.text_bytes),
+            TextKey::OfAgent { agent, event } => session
+                .subagents
+                .get(agent as usize)
+                .and_then(|agent| agent.events.glance(event as usize))
+                .map(|event| event.text_bytes),
+            // How long these are is not known before they are read, or they are asked for because they are long.
+            TextKey::Raw(_)
+            | TextKey::AsRecorded(_)
+            | TextKey::Input(_)
+            | TextKey::IndentedOutput(_)
+            | TextKey::Image { .. } => return true,
+        };
+        bytes.is_some_and(|bytes| bytes >= LONG_BYTES)
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
 }
 
 /// A text in which the matches of a search are to be found.
@@ -187,6 +218,7 @@ pub struct Jobs {
     outbox: Outbox,
     messages: Receiver<Message>,
     texts: Sender<Asked>,
+    long_texts: Sender<Asked>,
     /// Each job that writes holds a sender: the receiver hears when the last of them is over.
     writing: Option<Sender<Infallible>>,
     written: Receiver<Infallible>,
@@ -196,12 +228,15 @@ impl Jobs {
     /// `wake` is called from other threads after each message.
     pub fn new(wake: Arc<dyn Fn() + Send + Sync>) -> Self {
         let (sender, messages) = bounded(WAITING_MESSAGES);
-        let (texts, waiting) = bounded(WAITING_TEXTS);
         let outbox = Outbox { sender, wake };
-        let reader = outbox.clone();
-        spawn("texts", move || read_texts(&waiting, &reader));
+        let [texts, long_texts] = ["texts", "long texts"].map(|name| {
+            let (texts, waiting) = bounded(WAITING_TEXTS);
+            let reader = outbox.clone();
+            spawn(name, move || read_texts(&waiting, &reader));
+            texts
+        });
         let (writing, written) = bounded(0);
-        Self { outbox, messages, texts, writing: Some(writing), written }
+        Self { outbox, messages, texts, long_texts, writing: Some(writing), written }
     }
 
     /// The next message, if one is there.
@@ -240,7 +275,8 @@ impl Jobs {
 
     /// Asks for a text; false when too many are waiting already.
     pub fn read_text(&self, job: TextJob) -> bool {
-        self.texts.try_send(Asked::Read(job)).is_ok()
+        let texts = if job.is_long() { &self.long_texts } else { &self.texts };
+        texts.try_send(Asked::Read(job)).is_ok()
     }
 
     /// Asks where a text's matches are; false when too many are waiting already.
@@ -270,31 +306,18 @@ fn read_texts(waiting: &Receiver<Asked>, outbox: &Outbox) {
                 continue;
             }
         };
-        let result = match catch_unwind(AssertUnwindSafe(|| read_text(&job))) {
-            Ok(result) => result.map(Arc::new).map_err(|error| error.to_string()),
-            Err(_) => Err("Stepline failed on this text; the record is in the inspector".to_owned()),
-        };
-        outbox.send(Message::Text { document: job.document, generation: job.generation, key: job.key, result });
-    }
-}
-
-fn read_text(job: &TextJob) -> Result<EventText, crate::store::ReadError> {
-    let session = job.recording.session();
-    match job.key {
-        TextKey::Prompt(number) => job.recording.prompt(number).map(|text| EventText::plain(&text)),
-        TextKey::Raw(place) => job.recording.raw(place).map(|bytes| EventText::raw(&bytes)),
-        TextKey::Event(index) => text_of(&job.recording, session.events.get(index)),
-        TextKey::OfAgent { agent, event } => {
-            let agent = session.subagents.get(agent as usize);
-            text_of(&job.recording, agent.and_then(|agent| agent.events.get(event as usize)))
+        if job.is_cancelled() {
+            continue;
+        }
+        let slot =
+            match catch_unwind(AssertUnwindSafe(|| reading::read(&*job.recording, job.key, &|| !job.is_cancelled()))) {
+                Ok(Ok(Some(slot))) => slot,
+                Ok(Ok(None)) => continue,
+                Ok(Err(error)) => Slot::Failed(error.to_string().into()),
+                Err(_) => Slot::Failed("Stepline failed on this text; the record is in the inspector".into()),
+            };
+        if !job.is_cancelled() {
+            outbox.send(Message::Text { document: job.document, generation: job.generation, key: job.key, slot });
         }
     }
-}
-
-fn text_of(
-    recording: &Arc<dyn Recording>,
-    event: Option<Cow<'_, Event>>,
-) -> Result<EventText, crate::store::ReadError> {
-    let Some(event) = event else { return Ok(EventText::default()) };
-    recording.body(&event).map(|body| EventText::prepare(&event, body))
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::bodies::Slot;
 use super::command::Command;
 use super::document::{Document, DocumentId, State};
 use super::jobs::{Failure, Message};
@@ -12,7 +11,7 @@ use super::notices::Level;
 use super::outline::Outlined;
 use super::player::Played;
 use super::requests::SEARCH;
-use super::{Dialog, Workspace};
+use super::{Dialog, Workspace, words};
 use crate::actions::{ForkReceipt, RevertDone};
 use crate::formats::{self, Recording, SessionRef, Source};
 use crate::store::Receipt;
@@ -54,14 +53,10 @@ impl Workspace {
             Message::Opened { document, reference, result, receipts, took } => {
                 self.opened(document, reference, result, receipts, took);
             }
-            Message::Text { document, generation, key, result } => {
+            Message::Text { document, generation, key, slot } => {
                 if let Some(document) = self.document_mut(document)
                     && document.generation == generation
                 {
-                    let slot = match result {
-                        Ok(text) => Slot::Ready(text),
-                        Err(sentence) => Slot::Failed(sentence.into()),
-                    };
                     document.bodies.put(key, slot);
                 }
             }
@@ -128,10 +123,10 @@ impl Workspace {
                 }
                 self.quit = true;
             }
-            Message::Prompt { result } => match result {
-                Ok(prompt) => {
-                    self.clipboard = Some(prompt);
-                    self.notice(Level::Done, "Prompt copied", None);
+            Message::Copied { what, result } => match result {
+                Ok(text) => {
+                    self.notice(Level::Done, format!("{what} copied, {}", words::bytes(text.len() as u64)), None);
+                    self.clipboard = Some(text);
                 }
                 Err(sentence) => self.notice(Level::Error, sentence, None),
             },

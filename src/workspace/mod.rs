@@ -12,8 +12,10 @@ pub mod jobs;
 pub mod notices;
 pub mod outline;
 pub mod picker;
+pub mod picture;
 pub mod player;
 pub mod progress;
+pub mod reading;
 pub mod search;
 pub mod settings;
 pub mod text;
@@ -177,6 +179,16 @@ impl Workspace {
     /// Looks whether open files have changed: the system does not tell what other machines write.
     pub fn look_at_files(&self) {
         self.followed.ring();
+    }
+
+    /// Begins a frame: texts that nobody waits for or looks at any more are called off or given back.
+    pub fn next_frame(&mut self) {
+        self.documents.iter_mut().for_each(|document| document.bodies.next_frame());
+    }
+
+    /// Whether there is something that the next frames will give back.
+    pub fn has_unseen_texts(&self) -> bool {
+        self.documents.iter().any(|document| document.bodies.has_unseen())
     }
 
     /// Opens what these paths hold together in a tab, or shows the tab that has it. Where they hold several sessions, the

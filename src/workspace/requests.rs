@@ -14,7 +14,9 @@ use super::outline::Outlined;
 use super::picker::Pick;
 use super::player::Player;
 use super::progress::{NowAndThen, Progress};
+use super::reading;
 use super::settings::Theme;
+use super::text::TextPart;
 use super::{Dialog, Workspace, found, search};
 use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
 use crate::formats::search::Query;
@@ -54,6 +56,8 @@ pub enum Request {
     CloseDialog,
     CloseNotice(u64),
     Copy(String),
+    /// Copy a text that may be of any length, as it was recorded.
+    CopyText(TextKey, TextPart),
     /// Take back the reading or the action that is going on.
     Cancel(DocumentId),
     /// A picture of the window, three bytes a pixel; saved before the window closes.
@@ -101,6 +105,7 @@ impl Workspace {
             Request::CloseDialog => self.close_dialog(),
             Request::CloseNotice(id) => self.notices.close(id),
             Request::Copy(text) => self.clipboard = Some(text),
+            Request::CopyText(key, part) => self.copy_text(key, part),
             Request::Cancel(id) => {
                 if let Some(document) = self.document(id) {
                     document.cancel();
@@ -143,7 +148,9 @@ impl Workspace {
             Command::ForkBefore => step.into_iter().for_each(|step| self.fork(Cut::Before(step))),
             Command::Revert => step.into_iter().for_each(|step| self.plan_revert(step)),
             Command::Replay => step.into_iter().for_each(|step| self.start_replay(step)),
-            Command::CopyPrompt => step.into_iter().for_each(|step| self.copy_prompt(step)),
+            Command::CopyPrompt => {
+                step.into_iter().for_each(|step| self.copy_text(TextKey::Prompt(step), TextPart::Text));
+            }
             Command::UndoRevert => {
                 let document = self.active();
                 let newest = document.and_then(|document| Some((document.id, document.receipts.first()?.0.clone())));
@@ -299,9 +306,10 @@ impl Workspace {
             return;
         }
         let Some(recording) = document.recording().cloned() else { return };
-        let job = TextJob { document: document.id, generation: document.generation, key, recording };
-        if self.jobs.read_text(job) {
-            document.bodies.put(key, Slot::Reading);
+        let (document_id, generation, cancelled) = (document.id, document.generation, cancel_flag());
+        let flag = Arc::clone(&cancelled);
+        if self.jobs.read_text(TextJob { document: document_id, generation, key, recording, cancelled: flag }) {
+            document.bodies.reading(key, cancelled);
         }
     }
 
@@ -361,11 +369,17 @@ impl Workspace {
         self.reveal += 1;
     }
 
-    fn copy_prompt(&mut self, step: u32) {
-        let Some(recording) = self.active().and_then(Document::recording).cloned() else { return };
-        self.jobs.run("copy prompt", None, move |outbox| {
-            let result = recording.prompt(step).map_err(|error| error.to_string());
-            outbox.send(Message::Prompt { result });
+    /// Reads and copies away from the window's thread: making a copy of a huge text takes longer than a frame too.
+    fn copy_text(&mut self, key: TextKey, part: TextPart) {
+        let Some(document) = self.active() else { return };
+        let Some(recording) = document.recording().cloned() else { return };
+        let held = match document.bodies.get(key) {
+            Some(Slot::Ready(text)) => Some(Arc::clone(text)),
+            _ => None,
+        };
+        self.jobs.run("copy", None, move |outbox| {
+            let result = reading::to_copy(&*recording, key, part, held).map_err(|error| error.to_string());
+            outbox.send(Message::Copied { what: reading::word(key, part), result });
         });
     }
 

@@ -89,7 +89,7 @@ impl Opened {
                 match workspace.active().unwrap().bodies.get(key) {
                     Some(Slot::Failed(sentence)) => !sentence.is_empty(),
                     Some(Slot::Ready(_)) | None => true,
-                    Some(Slot::Reading) => false,
+                    Some(Slot::Reading | Slot::Picture(_)) => false,
                 }
             });
         }

@@ -8,6 +8,7 @@ mod growing;
 mod pictures;
 mod search;
 mod session;
+mod texts;
 
 use std::fs;
 use std::path::{Path, PathBuf};

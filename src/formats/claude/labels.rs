@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::formats::labels::{line, marker_text};
 
 /// The arguments by which people know a call, the best first.
-const ARGUMENTS: [&str; 13] = [
+pub(super) const ARGUMENTS: [&str; 13] = [
     "command",
     "file_path",
     "notebook_path",

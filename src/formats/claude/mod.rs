@@ -33,6 +33,7 @@ mod subagents;
 mod symbols;
 mod system;
 mod text;
+mod thin;
 mod usage;
 
 #[cfg(test)]
@@ -52,7 +53,7 @@ use super::{
     Body, Cut, Fork, Format, Observer, OpenError, Origin, Reading, Recording, Refusal, ReplayTurn, Revert, mixed_notice,
 };
 use crate::formats;
-use crate::model::{Event, FormatName, Locator, Place, Session, Step};
+use crate::model::{Event, EventKind, FormatName, Locator, Place, Session, Step};
 use crate::store::{ReadError, SourceFile, Span, Watch};
 
 pub const FORMAT: Format = Format {
@@ -161,7 +162,26 @@ impl Transcript {
     fn read(&self, place: Place) -> Result<text::Read, ReadError> {
         match (self.files.get(usize::from(place.file)), self.index_of(place.file)) {
             (Some(file), Some(index)) => text::record(file, index, place),
-            _ => Ok(text::Read { value: Value::Null, raw: String::new() }),
+            _ => Ok(text::Read::default()),
+        }
+    }
+
+    /// The record of an event and that of its result.
+    fn read_event(&self, event: &Event) -> Result<(text::Read, Option<text::Read>), ReadError> {
+        // Of what is not known all is shown, and the answers to a question are in what is kept of its result.
+        let is_question = event.kind == EventKind::Question;
+        let whole = is_question || matches!(event.kind, EventKind::Unknown | EventKind::Unreadable);
+        let read = self.read_for(event.place, whole)?;
+        let result = event.tool.as_ref().and_then(|tool| tool.result);
+        let result = result.map(|place| self.read_for(place, is_question)).transpose()?;
+        Ok((read, result))
+    }
+
+    /// The same for one event: of a huge record, what it does not need is left out.
+    fn read_for(&self, place: Place, whole: bool) -> Result<text::Read, ReadError> {
+        match (self.files.get(usize::from(place.file)), self.index_of(place.file)) {
+            (Some(file), Some(index)) if !whole => text::part_of_record(file, index, place),
+            _ => self.read(place),
         }
     }
 
@@ -225,9 +245,13 @@ impl Recording for Transcript {
     }
 
     fn body(&self, event: &Event) -> Result<Body, ReadError> {
-        let read = self.read(event.place)?;
-        let result = event.tool.as_ref().and_then(|tool| tool.result).map(|place| self.read(place)).transpose()?;
-        Ok(text::body(event, &read, result.as_ref()))
+        let (mut read, result) = self.read_event(event)?;
+        Ok(text::body(event, &mut read, result.as_ref()))
+    }
+
+    fn image(&self, event: &Event, attachment: usize) -> Result<Option<String>, ReadError> {
+        let (mut read, result) = self.read_event(event)?;
+        Ok(text::image(event, &mut read, result.as_ref(), attachment))
     }
 
     fn prompt(&self, step_number: u32) -> Result<String, ReadError> {

@@ -212,12 +212,14 @@ fn mark_expansion(content: &Content, sink: &mut Sink) {
     }
 }
 
-/// Images and documents that came with a prompt: no text shows them, so each is noted.
+/// Images and documents that came with a prompt: no text shows them, so each is noted. What there is to be read for it is
+/// as long as the record.
 fn pictures(content: &Content, sink: &mut Sink) {
     let Content::Blocks(blocks) = content else { return };
+    let bytes = envelope_bytes(sink);
     for (number, block) in blocks.iter().enumerate() {
         if is_picture(block) {
-            sink.notice(number, &format!("{} in the prompt", block.kind.or_empty()), 0);
+            sink.notice(number, &format!("{} in the prompt", block.kind.or_empty()), bytes);
         }
     }
 }

@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::index::{Index, Role, What};
 use super::labels;
 use super::prompt::{Spoken, classify, command};
-use super::question;
+use super::{question, thin};
+use crate::formats::image::{ImageHead, decoded_bytes};
 use crate::formats::labels::line;
 use crate::formats::record::start_text;
 use crate::formats::{Body, json};
@@ -13,46 +14,113 @@ use crate::model::{Event, EventKind, Fact, Place};
 use crate::store::{ReadError, SourceFile};
 
 /// A record as JSON, and its text as it was read where it is none.
+#[derive(Default)]
 pub(super) struct Read {
     pub value: Value,
     pub raw: String,
+    /// The tool input of a huge record as it is written; it is not all in the value.
+    input: Option<String>,
 }
 
 /// Reads a record again; the start of one that could not be read, which may be of any length.
 pub(super) fn record(file: &SourceFile, index: &Index, place: Place) -> Result<Read, ReadError> {
-    let Some(record) = index.record(place.record) else { return Ok(Read { value: Value::Null, raw: String::new() }) };
+    read(file, index, place, false)
+}
+
+/// The same with only what the event at this place needs, where the record is huge.
+pub(super) fn part_of_record(file: &SourceFile, index: &Index, place: Place) -> Result<Read, ReadError> {
+    read(file, index, place, true)
+}
+
+fn read(file: &SourceFile, index: &Index, place: Place, thinned: bool) -> Result<Read, ReadError> {
+    let Some(record) = index.record(place.record) else { return Ok(Read::default()) };
     if record.role == Role::Unreadable {
-        return Ok(Read { value: Value::Null, raw: start_text(file, record.span)? });
+        return Ok(Read { raw: start_text(file, record.span)?, ..Read::default() });
     }
     let bytes = file.read_at(record.span.offset, record.span.len as usize)?;
-    let text = json::readable(&bytes).text.into_owned();
+    let text = json::readable(&bytes).text;
+    if thinned
+        && text.len() >= thin::FROM_BYTES
+        && let Some(thin) = thin::thin(&text, place.block)
+    {
+        return Ok(Read { value: thin.value, input: thin.input, ..Read::default() });
+    }
     let mut spare = String::new();
     let value = json::record::<Value>(&text, &mut spare).unwrap_or(Value::Null);
     // What cannot be taken apart, because it is too deep or no JSON, is shown as it is.
-    let raw = if value.is_null() { text } else { String::new() };
-    Ok(Read { value, raw })
+    let raw = if value.is_null() { text.into_owned() } else { String::new() };
+    Ok(Read { value, raw, ..Read::default() })
+}
+
+/// What is beside a body's text, as it is come upon.
+#[derive(Default)]
+struct Beside {
+    names: Vec<String>,
+    images: Vec<ImageHead>,
+    /// The attachment whose image is looked for, and the image, as Base64.
+    wanted: Option<usize>,
+    found: Option<String>,
+}
+
+impl Beside {
+    /// Takes an image or a document; false for any other block.
+    fn take(&mut self, block: &Value) -> bool {
+        let kind = block.get("type").and_then(Value::as_str);
+        let Some(kind) = kind.filter(|kind| matches!(*kind, "image" | "document")) else { return false };
+        let source = block.get("source");
+        let text = |key: &str| source.and_then(|source| source.get(key)).and_then(Value::as_str);
+        let media = text("media_type").unwrap_or(kind);
+        let name = match text("data") {
+            Some(data) => format!("{media}, {} bytes", grouped(decoded_bytes(data))),
+            None => media.to_owned(),
+        };
+        if let Some(data) = text("data").filter(|_| kind == "image") {
+            let number = self.names.len();
+            self.images.push(ImageHead::of(number, data));
+            if self.wanted == Some(number) {
+                self.found = Some(data.to_owned());
+            }
+        }
+        self.names.push(name);
+        true
+    }
 }
 
 /// The text of an event, of its record and of the record with its result.
-pub(super) fn body(event: &Event, read: &Read, result: Option<&Read>) -> Body {
+pub(super) fn body(event: &Event, read: &mut Read, result: Option<&Read>) -> Body {
+    let mut beside = Beside::default();
+    let mut body = body_of(event, read, result, &mut beside);
+    (body.attachments, body.images) = (beside.names, beside.images);
+    body
+}
+
+/// The image that is an attachment of an event, as Base64.
+pub(super) fn image(event: &Event, read: &mut Read, result: Option<&Read>, attachment: usize) -> Option<String> {
+    let mut beside = Beside { wanted: Some(attachment), ..Beside::default() };
+    body_of(event, read, result, &mut beside);
+    beside.found
+}
+
+fn body_of(event: &Event, read: &mut Read, result: Option<&Read>, beside: &mut Beside) -> Body {
     let mut body = Body::default();
     if read.value.is_null() {
         body.text = read.raw.clone();
         return body;
     }
+    body.input = read.input.take();
     let value = &read.value;
     match event.kind {
         EventKind::Unknown | EventKind::Unreadable => body.text = pretty(value),
         EventKind::Tool | EventKind::Question => {
             call(&mut body, value, event.place.block);
             if let (Some(result), Some(place)) = (result, event.tool.as_ref().and_then(|tool| tool.result)) {
-                body.output = Some(output(&mut body.attachments, result, place.block));
+                body.output = Some(output(beside, result, place.block));
             }
             if event.kind == EventKind::Question {
                 body.text = questions(value, event.place.block, result.map(|result| &result.value));
             }
         }
-        EventKind::ToolResult => body.output = Some(output(&mut body.attachments, read, event.place.block)),
+        EventKind::ToolResult => body.output = Some(output(beside, read, event.place.block)),
         EventKind::FileChange => file_change(&mut body, value),
         EventKind::Approval => {
             if let Some(Fact::Approval { reason: Some(reason), .. }) = event.marker.as_ref().map(|marker| &marker.fact)
@@ -60,7 +128,7 @@ pub(super) fn body(event: &Event, read: &Read, result: Option<&Read>) -> Body {
                 body.text.clone_from(reason);
             }
         }
-        _ => said(&mut body, value, event.place.block),
+        _ => said(&mut body, value, event.place.block, beside),
     }
     if event.label.is_empty() {
         body.label = label(event, value, &body);
@@ -91,22 +159,24 @@ fn block_at(value: &Value, block: u16) -> Option<&Value> {
 }
 
 fn call(body: &mut Body, value: &Value, block: u16) {
-    if let Some(input) = block_at(value, block).and_then(|block| block.get("input")) {
+    if body.input.is_none()
+        && let Some(input) = block_at(value, block).and_then(|block| block.get("input"))
+    {
         body.input = Some(input.to_string());
     }
 }
 
 /// A tool result's text; images in it become attachments.
-fn output(attachments: &mut Vec<String>, read: &Read, block: u16) -> String {
+fn output(beside: &mut Beside, read: &Read, block: u16) -> String {
     if read.value.is_null() {
         return read.raw.clone();
     }
     let content = block_at(&read.value, block).and_then(|block| block.get("content"));
-    content.map(|content| text_of(content, attachments)).unwrap_or_default()
+    content.map(|content| text_of(content, beside)).unwrap_or_default()
 }
 
 /// The text of a string or of content blocks. What is no text is named, never shown.
-fn text_of(content: &Value, attachments: &mut Vec<String>) -> String {
+fn text_of(content: &Value, beside: &mut Beside) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
@@ -116,9 +186,7 @@ fn text_of(content: &Value, attachments: &mut Vec<String>) -> String {
                     texts.push(text.clone());
                 } else if let Some(text) = block.get("text").and_then(Value::as_str) {
                     texts.push(text.to_owned());
-                } else if let Some(attachment) = attachment(block) {
-                    attachments.push(attachment);
-                } else if !block.is_null() {
+                } else if !beside.take(block) && !block.is_null() {
                     texts.push(block.to_string());
                 }
             }
@@ -129,24 +197,8 @@ fn text_of(content: &Value, attachments: &mut Vec<String>) -> String {
     }
 }
 
-/// An image or document block as `image/png, 48 213 bytes`.
-fn attachment(block: &Value) -> Option<String> {
-    let kind = block.get("type").and_then(Value::as_str).filter(|kind| matches!(*kind, "image" | "document"))?;
-    let source = block.get("source");
-    let text = |key: &str| source.and_then(|source| source.get(key)).and_then(Value::as_str);
-    let media = text("media_type").unwrap_or(kind);
-    match text("data") {
-        // Four characters of base64 stand for three bytes.
-        Some(data) => {
-            let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
-            Some(format!("{media}, {} bytes", grouped((data.len() / 4 * 3).saturating_sub(padding))))
-        }
-        None => Some(media.to_owned()),
-    }
-}
-
 /// A number with its thousands apart.
-fn grouped(number: usize) -> String {
+fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -159,17 +211,16 @@ fn grouped(number: usize) -> String {
 }
 
 /// What a record says in words.
-fn said(body: &mut Body, value: &Value, block: u16) {
+fn said(body: &mut Body, value: &Value, block: u16, beside: &mut Beside) {
     if let Some(attachment) = value.get("attachment") {
-        body.text = attachment_text(attachment, &mut body.attachments);
+        body.text = attachment_text(attachment, beside);
         return;
     }
     if value.get("type").and_then(Value::as_str) == Some("system") {
         body.text = system_text(value);
         return;
     }
-    if let Some(picture) = block_at(value, block).and_then(attachment) {
-        body.attachments.push(picture);
+    if block_at(value, block).is_some_and(|block| beside.take(block)) {
         return;
     }
     let content = value.get("message").and_then(|message| message.get("content"));
@@ -179,11 +230,11 @@ fn said(body: &mut Body, value: &Value, block: u16) {
             Some(block) => {
                 let thinking = block.get("thinking").and_then(Value::as_str).map(str::to_owned);
                 let data = block.get("data").is_some().then(String::new);
-                thinking.or(data).unwrap_or_else(|| text_of(&Value::Array(vec![block.clone()]), &mut body.attachments))
+                thinking.or(data).unwrap_or_else(|| text_of(&Value::Array(vec![block.clone()]), beside))
             }
             None => String::new(),
         },
-        Some(content) => text_of(content, &mut body.attachments),
+        Some(content) => text_of(content, beside),
         None => String::new(),
     };
 }
@@ -198,10 +249,10 @@ fn system_text(value: &Value) -> String {
     if content.is_empty() { error.unwrap_or_default() } else { content.to_owned() }
 }
 
-fn attachment_text(attachment: &Value, attachments: &mut Vec<String>) -> String {
+fn attachment_text(attachment: &Value, beside: &mut Beside) -> String {
     let text = |key: &str| attachment.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     if let Some(prompt) = attachment.get("prompt") {
-        return text_of(prompt, attachments);
+        return text_of(prompt, beside);
     }
     let blocking = attachment.get("blockingError").and_then(|error| error.get("blockingError")).and_then(Value::as_str);
     blocking.or_else(|| text("stderr")).or_else(|| text("text")).map_or_else(|| pretty(attachment), str::to_owned)
@@ -285,14 +336,16 @@ mod tests {
 
     #[test]
     fn images_are_named_not_shown() {
-        let mut attachments = Vec::new();
+        let mut beside = Beside { wanted: Some(0), ..Beside::default() };
         let content = serde_json::json!([
             {"type": "text", "text": "a"},
             {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAAAAA="}},
             "b"
         ]);
-        assert_eq!(text_of(&content, &mut attachments), "a\nb");
-        assert_eq!(attachments, ["image/png, 5 bytes"]);
+        assert_eq!(text_of(&content, &mut beside), "a\nb");
+        assert_eq!(beside.names, ["image/png, 5 bytes"]);
+        assert_eq!(beside.images, [ImageHead { attachment: 0, bytes: 5, size: None }]);
+        assert_eq!(beside.found.as_deref(), Some("AAAAAAA="));
         assert_eq!(grouped(48213), "48 213");
         assert_eq!(grouped(123), "123");
     }

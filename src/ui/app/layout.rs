@@ -51,6 +51,10 @@ impl App {
         dialogs::show(ui.ctx(), theme, &mut self.workspace, &mut self.requests);
         notices::show(ui.ctx(), theme, &self.workspace, &mut self.requests);
         drop_hint(ui, theme);
+        if self.workspace.has_unseen_texts() {
+            // They are given back when a few frames have shown that nobody looks at them.
+            ui.ctx().request_repaint();
+        }
         if !self.requests.is_empty() {
             // What was asked for shows in the next frame.
             ui.ctx().request_repaint();

@@ -19,6 +19,7 @@ const PLAYING_INTERVAL: Duration = Duration::from_millis(33);
 impl App {
     /// Takes in messages, carries out requests, lets a replay go on.
     pub fn logic(&mut self, context: &Context) {
+        self.workspace.next_frame();
         // What was asked for in the last frame is about what that frame showed: it comes before anything changes that.
         self.take_input(context);
         for request in std::mem::take(&mut self.requests) {

@@ -6,14 +6,14 @@ use egui::Ui;
 
 use super::super::widgets::long_text::LongTextBox;
 use super::super::widgets::take_text_click;
-use super::draw::{Draw, disclosure, unread, wrapped};
+use super::draw::{Draw, coming, disclosure, unread, wrapped};
 use super::texts::Wanted;
 use crate::formats::search::{At, Part as Searched};
 use crate::model::{Event, Fact, QuestionState, Step, StepKind, duration_words};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
 use crate::workspace::document::Part;
-use crate::workspace::text::{one_line, visible};
+use crate::workspace::text::{TextPart, one_line, visible};
 
 /// Lines of a prompt that are shown before it is opened.
 const PROMPT_LINES: usize = 12;
@@ -71,12 +71,13 @@ impl Draw<'_, '_> {
                     self.ask(Request::Expand(fold));
                 }
                 if asked.copy {
-                    self.ask(Request::Copy(text.text.original().to_owned()));
+                    self.ask(Request::CopyText(key, TextPart::Text));
                 }
-                self.copy_menu(ui, step, text.text.original());
+                self.copy_menu(ui, step);
             }
             Wanted::Coming => {
                 wrapped(ui, &[(&one_line(&step.summary, 80), false, self.theme.text), (" …", false, self.theme.weak)]);
+                coming(ui, self.theme, step.text_bytes);
             }
             Wanted::Failed(sentence) => {
                 wrapped(ui, &[(&one_line(&step.summary, 80), false, self.theme.text)]);
@@ -86,19 +87,19 @@ impl Draw<'_, '_> {
     }
 
     /// The menu of a step's card.
-    fn copy_menu(&mut self, ui: &Ui, step: &Step, text: &str) {
+    fn copy_menu(&mut self, ui: &Ui, step: &Step) {
         let mut copied = None;
         ui.response().container_context_menu(|ui| {
             if ui.button("Copy text").clicked() {
-                copied = Some(text.to_owned());
+                copied = Some(Request::CopyText(TextKey::Prompt(step.number), TextPart::Text));
                 ui.close();
             }
             if ui.button("Copy id").clicked() {
-                copied = Some(step.step_id.to_string());
+                copied = Some(Request::Copy(step.step_id.to_string()));
                 ui.close();
             }
         });
-        copied.into_iter().for_each(|text| self.ask(Request::Copy(text)));
+        copied.into_iter().for_each(|request| self.ask(request));
     }
 
     fn questions(&mut self, ui: &mut Ui, step: &Step, events: &[Cow<'_, Event>]) {

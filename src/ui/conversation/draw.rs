@@ -22,7 +22,7 @@ use crate::workspace::document::Document;
 use crate::workspace::outline::rows::{Listed, Row};
 use crate::workspace::player::Player;
 use crate::workspace::search::{Marks, Ranges};
-use crate::workspace::text::{EventText, one_line, visible};
+use crate::workspace::text::{EventText, TextPart, one_line, visible};
 
 /// Distance of a row's contents from the panel's left edge.
 pub const LEFT_PX: f32 = space::L;
@@ -35,6 +35,8 @@ pub const TIME_COLUMN_PX: f32 = 72.0;
 pub const HEAD_PX: f32 = 20.0;
 /// How much of an event that was not played yet is seen.
 const UNPLAYED_OPACITY: f32 = 0.3;
+/// From this length it is said that a text is being read.
+const LONG_BYTES: u32 = 1_000_000;
 
 /// Draws rows, and gathers what their user asks for.
 pub struct Draw<'s, 'a> {
@@ -128,7 +130,7 @@ impl<'s, 'a> Draw<'s, 'a> {
             Some(Row::Event(index)) => TextKey::Event(index as usize),
             _ => return 0,
         };
-        self.texts.stamp(key, self.document, self.session)
+        self.texts.stamp(key, self.document, self.session) ^ self.extras_stamp(key)
     }
 
     /// What a screen reader says for a row.
@@ -267,31 +269,32 @@ impl<'s, 'a> Draw<'s, 'a> {
         if take_text_click(ui) || response.clicked() {
             self.ask(Request::SelectEvent(index));
         }
-        let original = || match text {
-            Some(text) if !text.text.is_empty() => text.text.original().to_owned(),
-            Some(EventText { output: Some(output), .. }) => output.original().to_owned(),
-            _ => event.label.to_string(),
+        let key = TextKey::Event(index);
+        let said = match text {
+            Some(text) if !text.text.is_empty() => Request::CopyText(key, TextPart::Text),
+            Some(EventText { output: Some(_), .. }) => Request::CopyText(key, TextPart::Output),
+            _ => Request::Copy(event.label.to_string()),
         };
         if response.has_focus() && ui.input(|input| input.events.contains(&egui::Event::Copy)) {
-            self.ask(Request::Copy(original()));
+            self.ask(said.clone());
         }
-        let mut copies: Vec<(&str, String)> = Vec::new();
+        let mut copies: Vec<(&str, Request)> = Vec::new();
         if response.container_secondary_clicked() || menu_is_open(ui, &response) {
             if text.is_some_and(|text| !text.text.is_empty()) || event.tool.is_none() {
-                copies.push(("Copy text", original()));
+                copies.push(("Copy text", said));
             }
-            if let Some(input) = text.and_then(|text| text.input.as_ref()) {
-                copies.push(("Copy input", input.original().to_owned()));
+            if text.is_some_and(|text| text.input.is_some()) {
+                copies.push(("Copy input", Request::CopyText(key, TextPart::Input)));
             }
-            if let Some(output) = text.and_then(|text| text.output.as_ref()) {
-                copies.push(("Copy output", output.original().to_owned()));
+            if text.is_some_and(|text| text.output.is_some()) {
+                copies.push(("Copy output", Request::CopyText(key, TextPart::Output)));
             }
-            copies.push(("Copy id", event.node.to_string()));
+            copies.push(("Copy id", Request::Copy(event.node.to_string())));
         }
         response.container_context_menu(|ui| {
-            for (word, text) in copies {
+            for (word, request) in copies {
                 if ui.button(word).clicked() {
-                    self.requests.push(Request::Copy(text));
+                    self.requests.push(request);
                     ui.close();
                 }
             }
@@ -413,6 +416,21 @@ pub fn disclosure(ui: &mut Ui, open: bool, name: &str) -> bool {
     let icon = if open { Icon::Unfolded } else { Icon::Folded };
     icons::paint(ui.painter(), icon, rect.center(), space::ICON, colour);
     response.clicked()
+}
+
+/// What goes on, with a sign that it does.
+pub fn waiting(ui: &mut Ui, theme: &Theme, sentence: &str) {
+    ui.horizontal(|ui| {
+        ui.add(egui::Spinner::new().size(14.0).color(theme.weak));
+        ui.label(egui::RichText::new(sentence).color(theme.weak));
+    });
+}
+
+/// Says that a long text is on its way; a short one is there before that could be read.
+pub fn coming(ui: &mut Ui, theme: &Theme, text_bytes: u32) {
+    if text_bytes >= LONG_BYTES {
+        waiting(ui, theme, &format!("Reading {} of text…", words::bytes(text_bytes.into())));
+    }
 }
 
 /// Says why a text is not there.

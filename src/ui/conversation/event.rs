@@ -7,7 +7,7 @@ use super::super::widgets::icons::Icon;
 use super::super::widgets::long_text::LongTextBox;
 use super::super::widgets::markdown::{self, MarkedBlocks};
 use super::super::words;
-use super::draw::{Draw, disclosure, time_column, unread, wrapped};
+use super::draw::{Draw, coming, disclosure, time_column, unread, wrapped};
 use super::texts::Wanted;
 use super::tool::boxed;
 use crate::formats::search::{At, Part};
@@ -15,7 +15,7 @@ use crate::model::{Event, EventKind, Glance};
 use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
 use crate::workspace::document::Part as Folded;
-use crate::workspace::text::{EventText, one_line};
+use crate::workspace::text::{EventText, TextPart, one_line};
 
 /// The parts of an event that are its text.
 pub const TEXTS: [Part; 4] = [Part::Text, Part::Thinking, Part::Prompt, Part::Other];
@@ -67,6 +67,7 @@ impl Draw<'_, '_> {
                 self.columns(ui, icon, &right, |draw, ui| {
                     let label = one_line(&event.label, 160);
                     wrapped(ui, &[(&label, false, draw.theme.text), (" …", false, draw.theme.weak)]);
+                    coming(ui, draw.theme, event.text_bytes);
                     // Room for what is on its way, so that what is below does not jump when it comes.
                     ui.add_space((height - ui.min_rect().height() - 10.0).clamp(0.0, 4_000.0));
                 });
@@ -108,12 +109,10 @@ impl Draw<'_, '_> {
                 let shown = LongTextBox::new(&text.text, &name).folded(40, open).prose().colour(colour);
                 let shown = shown.marked(self.marked(marks.as_ref().map(|marks| &marks.text), nth));
                 let asked = shown.show(ui);
-                self.answer(asked, fold, &text.text);
+                self.answer(asked, fold, (TextKey::Event(index), TextPart::Text));
             }
         }
-        for attachment in &text.attachments {
-            wrapped(ui, &[(attachment, false, self.theme.weak)]);
-        }
+        self.attachments(ui, index, event, text);
     }
 
     /// Thinking: one line until it is opened.
@@ -179,18 +178,22 @@ impl Draw<'_, '_> {
         match wanted {
             Wanted::Ready(text) => {
                 let marks = self.marks(TextKey::Event(index));
-                let (shown, parts, ranges) = match &text.output {
-                    Some(output) => (output, &[Part::Output][..], marks.as_ref().map(|marks| &marks.output)),
-                    None => (&text.text, &TEXTS[..], marks.as_ref().map(|marks| &marks.text)),
+                let (shown, part, parts, ranges) = match &text.output {
+                    Some(output) => {
+                        (output, TextPart::Output, &[Part::Output][..], marks.as_ref().map(|marks| &marks.output))
+                    }
+                    None => (&text.text, TextPart::Text, &TEXTS[..], marks.as_ref().map(|marks| &marks.text)),
                 };
                 let marked = self.marked(ranges, self.looked_at(At::Event(index), parts));
                 let name = format!("{} {}", event.kind.word(), one_line(&event.label, 60));
                 if !shown.is_empty() && boxed(ui, LongTextBox::new(shown, &name).marked(marked)).copy {
-                    self.ask(Request::Copy(shown.original().to_owned()));
+                    self.ask(Request::CopyText(TextKey::Event(index), part));
                 }
+                self.attachments(ui, index, event, text);
             }
             Wanted::Coming => {
                 wrapped(ui, &[("…", false, self.theme.weak)]);
+                coming(ui, self.theme, event.text_bytes);
             }
             Wanted::Failed(sentence) => unread(ui, self.theme, sentence),
         }
@@ -212,7 +215,7 @@ impl Draw<'_, '_> {
                 let shown = shown.marked(draw.marked(marks.as_ref().map(|marks| &marks.text), nth));
                 if !text.text.is_empty() {
                     let asked = boxed(ui, shown);
-                    draw.answer(asked, fold, &text.text);
+                    draw.answer(asked, fold, (TextKey::Event(index), TextPart::Text));
                 }
             } else if let Wanted::Failed(sentence) = &wanted {
                 unread(ui, theme, sentence);

@@ -10,6 +10,7 @@ mod event;
 mod fact;
 mod header;
 mod newest;
+mod picture;
 mod seek;
 mod texts;
 mod tool;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::widgets::markdown::Memo;
+use super::picture::Pictures;
 use crate::model::{Place, Session};
 use crate::workspace::bodies::{Slot, TextKey};
 use crate::workspace::document::Document;
@@ -39,6 +40,7 @@ pub struct Texts {
     last: HashMap<TextKey, Held>,
     now: HashMap<TextKey, Held>,
     memos: HashMap<TextKey, (usize, Memo)>,
+    pub pictures: Pictures,
     pub commits: super::commits::CommitFiles,
 }
 
@@ -46,6 +48,7 @@ impl Texts {
     /// Lets go of what was not drawn in the last frame.
     pub fn begin(&mut self) {
         self.last = std::mem::take(&mut self.now);
+        self.pictures.begin();
         if self.memos.len() > MEMOS {
             self.memos.clear();
         }
@@ -58,7 +61,7 @@ impl Texts {
         let (text, generation) = match slot {
             Some(Slot::Ready(text)) => (Arc::clone(text), document.generation),
             Some(Slot::Failed(sentence)) => return (Wanted::Failed(Arc::clone(sentence)), false),
-            Some(Slot::Reading) | None => {
+            Some(Slot::Reading | Slot::Picture(_)) | None => {
                 let held = self.now.get(&key).or(self.last.get(&key)).filter(|held| held.place == place);
                 match held {
                     Some(held) => (Arc::clone(&held.text), held.generation),
@@ -88,7 +91,7 @@ impl Texts {
         match document.bodies.get(key) {
             Some(Slot::Ready(text)) => Arc::as_ptr(text) as u64,
             Some(Slot::Failed(_)) => 1,
-            Some(Slot::Reading) | None => held().unwrap_or(0),
+            Some(Slot::Reading | Slot::Picture(_)) | None => held().unwrap_or(0),
         }
     }
 
@@ -105,12 +108,15 @@ impl Texts {
 
 fn place_of(key: TextKey, session: &Session) -> Option<Place> {
     match key {
-        TextKey::Event(index) => session.events.glance(index).map(|event| event.place),
+        TextKey::Event(index)
+        | TextKey::Input(index)
+        | TextKey::IndentedOutput(index)
+        | TextKey::Image { event: index, .. } => session.events.glance(index).map(|event| event.place),
         TextKey::Prompt(number) => session.step(number).map(|step| step.place),
         TextKey::OfAgent { agent, event } => {
             session.subagents.get(agent as usize)?.events.glance(event as usize).map(|event| event.place)
         }
-        TextKey::Raw(place) => Some(place),
+        TextKey::Raw(place) | TextKey::AsRecorded(place) => Some(place),
     }
 }
 

@@ -5,10 +5,10 @@ use egui::{Label, TextWrapMode, Ui};
 use super::super::theme::space;
 use super::super::widgets::chips::{self, Chip};
 use super::super::widgets::icons::Icon;
-use super::super::widgets::long_text::{LongTextBox, small_button};
-use super::super::widgets::marked;
+use super::super::widgets::long_text::{AS_RECORDED, Asked, INDENTED, LongTextBox, small_button};
+use super::super::widgets::marked::{self, Marked};
 use super::super::widgets::selectable;
-use super::draw::{Draw, line_job, time_column, unread, wrapped};
+use super::draw::{Draw, coming, line_job, time_column, unread, waiting};
 use super::event::TEXTS;
 use super::texts::Wanted;
 use crate::formats::search::{At, Part as Searched};
@@ -17,7 +17,7 @@ use crate::workspace::Request;
 use crate::workspace::bodies::TextKey;
 use crate::workspace::document::{Fold, Part};
 use crate::workspace::search::Marks;
-use crate::workspace::text::{EventText, Form, LongText, one_line, visible};
+use crate::workspace::text::{EventText, Form, LongText, TextPart, one_line, visible};
 
 /// Lines of an input, and of a result, that are shown before they are opened.
 const INPUT_LINES: usize = 12;
@@ -28,6 +28,8 @@ const CHIP_CHARS: usize = 90;
 const SENTENCE_CHARS: usize = 48;
 /// Of a result, so much is looked through for that sentence.
 const SEARCHED_CHARS: usize = 1_000;
+/// Bytes at either end of a result in which its exit code is looked for.
+const SEARCHED_ENDS_BYTES: usize = 1_000;
 /// Room a headline is given before chips go below it.
 const HEADLINE_LEAST_PX: f32 = 160.0;
 
@@ -53,9 +55,11 @@ impl Draw<'_, '_> {
                 Some(text) => draw.boxes(ui, index, event, text),
                 None if event.text_bytes > 120 && !denied => {
                     // Room for what is on its way, so that what is below does not jump when it comes.
-                    ui.add_space(
-                        crate::workspace::outline::rows::estimate(&Glance::from(event), ui.available_width()) - 34.0,
-                    );
+                    let room =
+                        crate::workspace::outline::rows::estimate(&Glance::from(event), ui.available_width()) - 34.0;
+                    let top = ui.cursor().top();
+                    coming(ui, draw.theme, event.text_bytes);
+                    ui.add_space((room - (ui.cursor().top() - top)).max(0.0));
                 }
                 None => {}
             }
@@ -161,24 +165,31 @@ impl Draw<'_, '_> {
             .tool
             .as_ref()
             .map_or_else(|| event.label.to_string(), |tool| format!("{} {}", tool.verb, one_line(&tool.subject, 60)));
-        let fold = Part::Input.of(event.place);
-        let open = self.document.is_expanded(fold);
+        let what = what.trim_end();
         let name = format!("input of {what}");
+        let fold = Part::Input.of(event.place);
+        let key = TextKey::Event(index);
         let (_, nth) = self.input_match(index, event, marks);
         let marked = self.marked(marks.map(|marks| &marks.input), nth);
-        let asked = match text.tool.as_ref().map(|tool| &tool.form) {
+        match text.tool.as_ref().map(|tool| &tool.form) {
             Some(Form::Diff(diff)) if !diff.text.is_empty() => {
+                let open = self.document.is_expanded(fold);
                 let shown = LongTextBox::new(&diff.text, &name).diff(&diff.lines).marked(marked);
-                Some((boxed(ui, shown.folded(INPUT_LINES, open)), &diff.text))
+                let asked = boxed(ui, shown.folded(INPUT_LINES, open));
+                self.answer(asked, fold, (key, TextPart::Form));
             }
             Some(Form::Text(input) | Form::Json(input)) if !input.is_empty() => {
-                let shown = LongTextBox::new(input, &name).folded(INPUT_LINES, open).marked(marked);
-                Some((boxed(ui, shown), input))
+                let is_json = matches!(text.tool.as_ref().map(|tool| &tool.form), Some(Form::Json(_)));
+                let other = is_json.then_some(Other {
+                    key: TextKey::Input(index),
+                    fold: Part::InputTurned.of(event.place),
+                    words: [AS_RECORDED, INDENTED],
+                });
+                let of = (key, TextPart::Form);
+                let usual = Usual { text: input, lines: INPUT_LINES, fold, of, marked };
+                self.turnable(ui, &name, &usual, other);
             }
-            _ => None,
-        };
-        if let Some((asked, input)) = asked {
-            self.answer(asked, fold, input);
+            _ => {}
         }
         if !text.text.is_empty() && !text.shown_by_tool() {
             let fold = Part::Text.of(event.place);
@@ -187,15 +198,12 @@ impl Draw<'_, '_> {
             let marked = self.marked(marks.map(|marks| &marks.text), nth);
             let name = format!("text of {what}");
             let asked = boxed(ui, LongTextBox::new(&text.text, &name).folded(OUTPUT_LINES, open).marked(marked));
-            self.answer(asked, fold, &text.text);
+            self.answer(asked, fold, (key, TextPart::Text));
         }
         if let Some(output) = &text.output {
-            self.output(ui, index, event, output, &what, marks);
+            self.output(ui, index, event, (output, text.is_minified), what, marks);
         }
-        for attachment in &text.attachments {
-            ui.add_space(2.0);
-            wrapped(ui, &[(attachment, false, self.theme.weak)]);
-        }
+        self.attachments(ui, index, event, text);
     }
 
     /// Which match of an input is looked at: of its headline, or of the box below it. The headline is a part of what the
@@ -221,10 +229,11 @@ impl Draw<'_, '_> {
         ui: &mut Ui,
         index: usize,
         event: &Event,
-        output: &LongText,
+        output: (&LongText, bool),
         what: &str,
         marks: Option<&Marks>,
     ) {
+        let (output, is_minified) = output;
         let fold = Part::Output.of(event.place);
         let open = self.document.is_expanded(fold);
         // What a refused call gave back is words to the model about the refusal: the chip says it better.
@@ -238,8 +247,13 @@ impl Draw<'_, '_> {
         let name = format!("output of {what}");
         let nth = self.looked_at(At::Event(index), &[Searched::Output]);
         let marked = self.marked(marks.map(|marks| &marks.output), nth);
-        let asked = boxed(ui, LongTextBox::new(output, &name).folded(OUTPUT_LINES, open).marked(marked));
-        self.answer(asked, fold, output);
+        let other = is_minified.then_some(Other {
+            key: TextKey::IndentedOutput(index),
+            fold: Part::OutputTurned.of(event.place),
+            words: [INDENTED, AS_RECORDED],
+        });
+        let of = (TextKey::Event(index), TextPart::Output);
+        self.turnable(ui, &name, &Usual { text: output, lines: OUTPUT_LINES, fold, of, marked }, other);
         if is_denied(event)
             && output.line_count() <= OUTPUT_LINES
             && small_button(ui, "Show less", &format!("Fold the result of {what}"))
@@ -248,18 +262,74 @@ impl Draw<'_, '_> {
         }
     }
 
-    pub fn answer(&mut self, asked: super::super::widgets::long_text::Asked, fold: Fold, text: &LongText) {
+    /// A text in a box, and, when its user has asked for that, in its other form.
+    fn turnable(&mut self, ui: &mut Ui, name: &str, usual: &Usual<'_>, other: Option<Other>) {
+        let open = self.document.is_expanded(usual.fold);
+        let Some(other) = other else {
+            let asked = boxed(ui, LongTextBox::new(usual.text, name).folded(usual.lines, open).marked(usual.marked));
+            self.answer(asked, usual.fold, usual.of);
+            return;
+        };
+        let [there, back] = other.words;
+        let turned = open && self.document.is_expanded(other.fold);
+        let asked = match turned.then(|| self.text(other.key)) {
+            Some(Wanted::Ready(text)) => {
+                let name = format!("{name}, {}", there.to_lowercase());
+                let shown = LongTextBox::new(&text.text, &name).folded(usual.lines, true).turn(Some(back));
+                let asked = boxed(ui, shown);
+                self.answer(asked, usual.fold, (other.key, TextPart::Text));
+                asked
+            }
+            // The usual form stays until the other one is there.
+            other => {
+                let shown =
+                    LongTextBox::new(usual.text, name).folded(usual.lines, open).marked(usual.marked).turn(Some(there));
+                let asked = boxed(ui, shown);
+                self.answer(asked, usual.fold, usual.of);
+                match other {
+                    Some(Wanted::Failed(sentence)) => unread(ui, self.theme, &sentence),
+                    Some(_) => waiting(ui, self.theme, "Reading…"),
+                    None => {}
+                }
+                asked
+            }
+        };
+        if asked.turn {
+            self.ask(Request::Expand(other.fold));
+        }
+    }
+
+    pub fn answer(&mut self, asked: Asked, fold: Fold, text: (TextKey, TextPart)) {
         if asked.toggle {
             self.ask(Request::Expand(fold));
         }
         if asked.copy {
-            self.ask(Request::Copy(text.original().to_owned()));
+            self.ask(Request::CopyText(text.0, text.1));
         }
     }
 }
 
+/// A text in the form that it is shown in as a rule.
+struct Usual<'t> {
+    text: &'t LongText,
+    /// Lines that are shown before it is opened.
+    lines: usize,
+    fold: Fold,
+    of: (TextKey, TextPart),
+    /// Its matches; the other form is shown without.
+    marked: Marked<'t>,
+}
+
+/// The other form of a text, which is read when it is asked for.
+struct Other {
+    key: TextKey,
+    fold: Fold,
+    /// What the other form is called, then the usual one.
+    words: [&'static str; 2],
+}
+
 /// A box with some air above it.
-pub fn boxed(ui: &mut Ui, text: LongTextBox<'_>) -> super::super::widgets::long_text::Asked {
+pub fn boxed(ui: &mut Ui, text: LongTextBox<'_>) -> Asked {
     ui.add_space(space::XS + 1.0);
     text.show(ui)
 }
@@ -285,7 +355,10 @@ fn failure_words(code: Option<&str>, message: &str, text: Option<&EventText>) ->
 
 /// The exit code that a command's result begins or ends with: `Exit code 1`.
 fn exit_code(text: &str) -> Option<i32> {
-    let mut ends = text.lines().take(3).chain(text.lines().rev().take(3));
+    // A result may be one line of megabytes, and this is looked for in each frame.
+    let start = text.get(..text.floor_char_boundary(SEARCHED_ENDS_BYTES)).unwrap_or_default();
+    let end = text.get(text.ceil_char_boundary(text.len().saturating_sub(SEARCHED_ENDS_BYTES))..).unwrap_or_default();
+    let mut ends = start.lines().take(3).chain(end.lines().rev().take(3));
     ends.find_map(|line| {
         let line = one_line(line, 120).to_ascii_lowercase();
         let at = ["exit code", "exited with code", "exit status", "exited with"]

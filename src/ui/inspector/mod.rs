@@ -7,13 +7,13 @@ use egui::{Frame, Margin, RichText, ScrollArea, Stroke, Ui};
 
 use super::Scene;
 use super::theme::{self, size, space};
-use super::widgets::long_text::LongTextBox;
+use super::widgets::long_text::{AS_RECORDED, INDENTED, LongTextBox};
 use super::words;
 use crate::model::{Place, Usage};
 use crate::workspace::Request;
 use crate::workspace::bodies::{Slot, TextKey};
-use crate::workspace::document::DocumentId;
-use crate::workspace::text::visible;
+use crate::workspace::document::{DocumentId, Part};
+use crate::workspace::text::{TextPart, visible};
 
 /// What the inspector keeps of its own.
 #[derive(Default)]
@@ -108,11 +108,15 @@ fn raw(ui: &mut Ui, scene: &mut Scene<'_>, place: Place) {
         let label = ui.label(RichText::new(format!("in {}", visible(&name))).font(theme::small()).color(theme.weak));
         label.on_hover_text(visible(&origin.path.to_string_lossy()).as_ref());
     }
-    let key = TextKey::Raw(place);
     let document = scene.document;
+    let fold = Part::RecordTurned.of(place);
+    let (key, other) = match document.is_expanded(fold) {
+        true => (TextKey::AsRecorded(place), INDENTED),
+        false => (TextKey::Raw(place), AS_RECORDED),
+    };
     match document.bodies.get(key) {
         None => scene.ask(Request::Read(key)),
-        Some(Slot::Reading) => {
+        Some(Slot::Reading | Slot::Picture(_)) => {
             ui.label(RichText::new("Reading…").color(theme.weak));
         }
         Some(Slot::Failed(sentence)) => {
@@ -120,9 +124,13 @@ fn raw(ui: &mut Ui, scene: &mut Scene<'_>, place: Place) {
         }
         Some(Slot::Ready(text)) => {
             // The box keeps its place by its identity: another record starts at its top.
-            let asked = ui.push_id(place, |ui| LongTextBox::new(&text.text, "Raw record").show(ui)).inner;
+            let shown = LongTextBox::new(&text.text, "Raw record").turn(Some(other));
+            let asked = ui.push_id((place, other), |ui| shown.show(ui)).inner;
             if asked.copy {
-                scene.ask(Request::Copy(text.text.original().to_owned()));
+                scene.ask(Request::CopyText(key, TextPart::Text));
+            }
+            if asked.turn {
+                scene.ask(Request::Expand(fold));
             }
         }
     }

@@ -1,10 +1,13 @@
 //! A box with a text of any length: folded to its first lines, opened in place, or, when it is long, in a window of its
 //! own height that lays out only the lines in it. Lines wrap; nothing is cut but by folding.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use egui::text::{LayoutJob, TextFormat};
-use egui::{Align2, Color32, CornerRadius, FontId, Label, Rect, Stroke, StrokeKind, Ui, UiBuilder, pos2, vec2};
+use egui::{
+    Align2, Color32, CornerRadius, FontId, Id, Label, Rect, Response, Stroke, StrokeKind, Ui, UiBuilder, pos2, vec2,
+};
 
 use super::super::theme::{self, Theme, size, space};
 use super::super::words;
@@ -20,6 +23,11 @@ const INLINE_LINES: usize = 400;
 const INLINE_BYTES: usize = 48 * 1024;
 /// Lines in that window.
 const WINDOW_LINES: usize = 26;
+/// Windows whose place is kept while they are not in view.
+const WINDOWS_KEPT: usize = 12;
+/// The forms of a text that is JSON.
+pub const INDENTED: &str = "Indented";
+pub const AS_RECORDED: &str = "As recorded";
 const MARGIN: egui::Vec2 = vec2(10.0, 7.0);
 /// Room for a line's number and sign.
 const GUTTER_PX: f32 = 46.0;
@@ -34,6 +42,7 @@ pub struct LongTextBox<'a> {
     prose: bool,
     colour: Option<Color32>,
     marked: Marked<'a>,
+    turn: Option<&'static str>,
 }
 
 /// What its user asked for.
@@ -43,6 +52,8 @@ pub struct Asked {
     pub toggle: bool,
     /// The whole text, as it was recorded.
     pub copy: bool,
+    /// The same text in its other form.
+    pub turn: bool,
 }
 
 impl<'a> LongTextBox<'a> {
@@ -56,6 +67,7 @@ impl<'a> LongTextBox<'a> {
             prose: false,
             colour: None,
             marked: Marked::default(),
+            turn: None,
         }
     }
 
@@ -86,6 +98,12 @@ impl<'a> LongTextBox<'a> {
     /// With its matches marked.
     pub fn marked(mut self, marked: Marked<'a>) -> Self {
         self.marked = marked;
+        self
+    }
+
+    /// With a button for its other form, by the word for that form: `Indented`.
+    pub fn turn(mut self, word: Option<&'static str>) -> Self {
+        self.turn = word;
         self
     }
 
@@ -125,13 +143,18 @@ impl<'a> LongTextBox<'a> {
         } else {
             let rows = if self.open { None } else { self.fold_at };
             let shown = self.lines(ui, rows);
-            if shown.whole && fits {
+            // What is folded when it is long has no buttons while it is short.
+            let is_bare = self.fold_at.is_some() || self.turn.is_none();
+            if shown.whole && fits && is_bare {
                 return asked;
             }
             if !shown.whole {
                 let hidden = self.text.own_line_count().saturating_sub(shown.own_lines);
                 let (word, name) = match hidden {
-                    0 => ("Show all".to_owned(), format!("Show all of {}", self.name)),
+                    // The rest of a line that is shown in part is no line more.
+                    0 | 1 if hidden == 0 || shown.within_line => {
+                        ("Show all".to_owned(), format!("Show all of {}", self.name))
+                    }
                     _ => {
                         let lines = words::count(hidden as u64, "line", "lines");
                         (format!("+ {lines}"), format!("Show {lines} more of {}", self.name))
@@ -148,14 +171,19 @@ impl<'a> LongTextBox<'a> {
             if self.fold_at.is_some() {
                 asked.toggle = small_button(ui, "Show less", &format!("Show less of {}", self.name));
             }
-            asked.copy = small_button(ui, "Copy all", &format!("Copy all of {}", self.name));
+            let copy = small_button_response(ui, "Copy all", &format!("Copy all of {}", self.name));
+            let size = words::bytes(self.text.original().len() as u64);
+            asked.copy = copy.on_hover_text(format!("Copy {size} to the clipboard")).clicked();
+            if let Some(word) = self.turn {
+                asked.turn = small_button(ui, word, &format!("{word}: {}", self.name));
+            }
         });
         asked
     }
 
     /// Draws lines until `rows` rows are full, or all.
     fn lines(&self, ui: &mut Ui, rows: Option<usize>) -> Drawn {
-        let mut drawn = Drawn { whole: true, own_lines: 0 };
+        let mut drawn = Drawn { whole: true, own_lines: 0, within_line: false };
         let mut left = rows.unwrap_or(usize::MAX);
         for index in 0..self.text.line_count() {
             if left == 0 {
@@ -165,7 +193,7 @@ impl<'a> LongTextBox<'a> {
             let line = self.line(ui, index, left);
             left = left.saturating_sub(line.rows);
             if line.elided {
-                drawn.whole = false;
+                (drawn.whole, drawn.within_line) = (false, true);
                 return drawn;
             }
             drawn.own_lines += usize::from(self.text.is_start(index));
@@ -208,6 +236,9 @@ impl<'a> LongTextBox<'a> {
                 }
                 ui.painter().text(at(30.0), Align2::LEFT_CENTER, sign, font, colour);
             }
+            if !self.text.is_start(index) {
+                continued(ui, rect.left_top() + vec2(gutter - 7.0, 0.0), theme.faint);
+            }
             let at = Rect::from_min_size(rect.min + vec2(gutter, 0.0), vec2(width, height));
             let mut child = ui.new_child(UiBuilder::new().max_rect(at).id_salt(index));
             // What a folded line leaves out is behind the button below it: a hint could be as large as the window.
@@ -232,7 +263,7 @@ impl<'a> LongTextBox<'a> {
         }
         if ui.is_rect_visible(rect) {
             let id = ui.scope_id().with(("window", self.name));
-            let list = ui.data_mut(|data| data.get_temp_mut_or_default::<Arc<Mutex<VirtualList<u32>>>>(id).clone());
+            let list = ui.data_mut(|data| data.get_temp_mut_or_default::<Windows>(Id::unique("long texts")).of(id));
             let mut child = ui.new_child(UiBuilder::new().scope_id(id).max_rect(rect));
             if let Ok(mut list) = list.lock() {
                 let revision = self.text.original().len() as u64;
@@ -252,9 +283,25 @@ impl<'a> LongTextBox<'a> {
     }
 }
 
+/// Where the readers of the texts in windows are. Only of those shown last: a list of a huge text holds megabytes.
+#[derive(Clone, Default)]
+struct Windows(Vec<(Id, Arc<Mutex<VirtualList<u32>>>)>);
+
+impl Windows {
+    fn of(&mut self, id: Id) -> Arc<Mutex<VirtualList<u32>>> {
+        let known = self.0.iter().position(|(known, _)| *known == id).map(|at| self.0.remove(at));
+        let (_, list) = known.unwrap_or_else(|| (id, Arc::default()));
+        self.0.truncate(WINDOWS_KEPT - 1);
+        self.0.insert(0, (id, Arc::clone(&list)));
+        list
+    }
+}
+
 struct Drawn {
     whole: bool,
     own_lines: usize,
+    /// It ended within a line.
+    within_line: bool,
 }
 
 struct Line {
@@ -282,8 +329,16 @@ impl Rows for Window<'_> {
         LINE_PX * (self.text.text.raw_line(row).len() as f32 / columns).ceil().max(1.0)
     }
 
+    /// As if they were all of the same length.
+    fn estimate_together(&self, rows: Range<usize>, width_px: f32) -> Option<f64> {
+        let columns = (width_px / (size::CODE * 0.6)).max(8.0);
+        let (bytes, count) = (self.text.text.bytes_of(rows.clone()) as f32, rows.len() as f32);
+        Some(f64::from(LINE_PX * (bytes / count / columns).ceil().max(1.0) * count))
+    }
+
     fn name(&self, row: usize) -> String {
-        format!("Line {}", row + 1)
+        let continued = if self.text.text.is_start(row) { "" } else { ", continued" };
+        format!("Line {}{continued}", self.text.text.own_line(row))
     }
 
     fn show(&mut self, ui: &mut Ui, row: usize, _: bool) {
@@ -291,8 +346,20 @@ impl Rows for Window<'_> {
     }
 }
 
+/// A hook before the rest of a long line, which the line itself does not have: it goes on with the one above.
+fn continued(ui: &Ui, at: egui::Pos2, colour: Color32) {
+    let stroke = Stroke::new(1.0, colour);
+    let (top, turn) = (at + vec2(0.0, 2.0), at + vec2(0.0, LINE_PX / 2.0));
+    ui.painter().line_segment([top, turn], stroke);
+    ui.painter().line_segment([turn, turn + vec2(4.0, 0.0)], stroke);
+}
+
 /// A button that is only a word, for what is not what a panel is about.
 pub fn small_button(ui: &mut Ui, word: &str, name: &str) -> bool {
+    small_button_response(ui, word, name).clicked()
+}
+
+fn small_button_response(ui: &mut Ui, word: &str, name: &str) -> Response {
     let theme = Theme::of(ui.ctx());
     let text = egui::RichText::new(word).font(FontId::proportional(size::SMALL)).color(theme.weak);
     let button = egui::Button::new(text).frame(false).small();
@@ -301,5 +368,5 @@ pub fn small_button(ui: &mut Ui, word: &str, name: &str) -> bool {
         let rect = response.rect;
         ui.painter().hline(rect.x_range(), rect.bottom() - 1.0, Stroke::new(1.0, theme.weak));
     }
-    response.clicked()
+    response
 }

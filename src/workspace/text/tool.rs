@@ -1,9 +1,14 @@
 //! How a tool call is shown: its headline, and the form of its input. The names are those that agents use; a tool that
 //! is not known is shown by its own name, its main argument and its input as JSON.
 
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::LARGE_INPUT_BYTES;
 use super::diff::Diff;
+use super::indent::{Encoded, indent};
 use super::lines::{LongText, one_line, visible};
 
 /// Characters of a headline's subject; the rest is in the input below it.
@@ -11,6 +16,8 @@ const SUBJECT_CHARS: usize = 200;
 /// Edits of one call that are compared.
 const MAX_EDITS: usize = 200;
 const MAX_ITEMS: usize = 500;
+/// Lists and objects in a huge input that are small enough to be made values of.
+const SMALL_FIELD_BYTES: usize = 64 * 1024;
 
 /// A tool call, ready to be drawn.
 #[derive(Clone, Debug, Default)]
@@ -97,6 +104,11 @@ fn does(name: &str) -> Does {
 impl ToolText {
     /// How a call of `name` with `input` (JSON) is shown.
     pub fn new(name: &str, input: &str) -> Self {
+        if input.len() > LARGE_INPUT_BYTES
+            && let Some(tool) = Self::of_large(name, input)
+        {
+            return tool;
+        }
         match serde_json::from_str::<Value>(input) {
             Ok(Value::Object(fields)) => Self::of_object(name, &fields),
             Ok(Value::String(text)) => match does(name) {
@@ -109,6 +121,26 @@ impl ToolText {
             // Not JSON, or deeper than is sane to lay out: as it is.
             Err(_) => Self::of_text(name, input.to_owned()),
         }
+    }
+
+    /// The same for a huge input: no value is made of what is in its lists and objects. `None` where it is no object.
+    fn of_large(name: &str, input: &str) -> Option<Self> {
+        let raw: BTreeMap<String, &RawValue> = serde_json::from_str(input).ok()?;
+        let shallow = |raw: &RawValue| {
+            let is_plain = !raw.get().starts_with(['{', '[']) || raw.get().len() < SMALL_FIELD_BYTES;
+            is_plain.then(|| serde_json::from_str(raw.get()).ok()).flatten().unwrap_or(Value::Null)
+        };
+        let fields: Map<String, Value> = raw.into_iter().map(|(key, raw)| (key, shallow(raw))).collect();
+        let tool = Self::of_object(name, &fields);
+        drop(fields);
+        Some(match tool.form {
+            // Here the fields that were left out are missed.
+            Form::Json(_) | Form::Nothing => match indent(input, Encoded::Named) {
+                Some(text) => Self { form: Form::Json(LongText::new(text)), ..tool },
+                None => Self { form: Form::Text(LongText::new(input)), ..tool },
+            },
+            _ => tool,
+        })
     }
 
     /// A change of a file that is recorded as a patch.

@@ -5,6 +5,7 @@ mod build;
 mod cuts;
 mod damage;
 mod happenings;
+mod huge;
 mod samples;
 mod search;
 mod shapes;

@@ -149,7 +149,7 @@ impl Draft {
                 document.bodies.put(TextKey::Event(index), Slot::Ready(Arc::new(text)));
             }
             for step in &session.steps {
-                let text = EventText::plain(&recording.prompt(step.number).unwrap());
+                let text = EventText::plain(recording.prompt(step.number).unwrap());
                 document.bodies.put(TextKey::Prompt(step.number), Slot::Ready(Arc::new(text)));
             }
         }

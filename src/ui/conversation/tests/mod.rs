@@ -11,6 +11,7 @@ use crate::formats::Cut;
 use crate::workspace::bodies::TextKey;
 use crate::workspace::document::Document;
 use crate::workspace::player::Player;
+use crate::workspace::text::TextPart;
 use fixture::{Draft, cart, plain};
 
 struct App {
@@ -312,7 +313,8 @@ fn the_menu_of_a_row_copies_what_was_recorded() {
     harness.get_by_label("Copy id");
     harness.get_by_label("Copy output").click();
     harness.run();
-    assert!(asked(&harness).contains(&Request::Copy("a\u{1b}[0mb".into())), "{:?}", asked(&harness));
+    let output = Request::CopyText(TextKey::Event(0), TextPart::Output);
+    assert!(asked(&harness).contains(&output), "{:?}", asked(&harness));
 }
 
 #[test]
@@ -346,7 +348,7 @@ fn twenty_megabytes_open_without_laying_out_more_than_is_seen() {
     assert_eq!(harness.get_by_label_contains("Step 1, prompt").rect(), header);
     harness.get_by_label("Copy all of output of exec cat log").click();
     harness.run();
-    assert!(asked(&harness).contains(&Request::Copy(output)));
+    assert!(asked(&harness).contains(&Request::CopyText(TextKey::Event(0), TextPart::Output)));
 }
 
 #[test]

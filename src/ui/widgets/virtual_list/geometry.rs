@@ -4,23 +4,76 @@
 //! never drawn are guesses, and correcting a guess never moves the view; sums of heights serve the scroll bar only.
 //! Everything is f64: lists of a million rows are taller than f32 can tell points apart.
 
-/// The heights of all rows, in points, with their running sums (a Fenwick tree).
-#[derive(Clone, Debug, Default)]
-pub struct Heights {
-    rows: Vec<f32>,
-    tree: Vec<f64>,
-}
+use std::ops::Range;
 
 /// Rows are at least this tall, so that a view shows a bounded number of them.
 const LEAST_PX: f32 = 1.0;
+/// Rows whose heights are kept together.
+const BLOCK: usize = 256;
+
+/// The heights of all rows, in points, with their running sums: block by block in a Fenwick tree. Of a list with millions
+/// of rows, the blocks where nobody has been are one guess each.
+#[derive(Clone, Debug, Default)]
+pub struct Heights {
+    len: usize,
+    blocks: Vec<Block>,
+    tree: Vec<f64>,
+}
+
+#[derive(Clone, Debug)]
+enum Block {
+    /// Each row is taken for as tall as this.
+    Guessed(f64),
+    Known(Box<[f32]>),
+}
+
+impl Block {
+    /// The height of one of its rows; 0 past their end.
+    fn get(&self, row: usize) -> f64 {
+        match self {
+            Self::Guessed(height) => *height,
+            Self::Known(rows) => rows.get(row).copied().map_or(0.0, f64::from),
+        }
+    }
+
+    /// The height of its first `count` rows together.
+    fn top_of(&self, count: usize) -> f64 {
+        match self {
+            Self::Guessed(height) => height * count as f64,
+            Self::Known(rows) => rows.iter().take(count).map(|height| f64::from(*height)).sum(),
+        }
+    }
+}
 
 impl Heights {
+    /// Of rows whose heights are known or guessed one by one.
     pub fn new(heights: impl Iterator<Item = f32>) -> Self {
-        let rows: Vec<f32> = heights.map(|height| height.max(LEAST_PX)).collect();
-        let mut tree = vec![0.0; rows.len() + 1];
-        for (row, height) in rows.iter().enumerate() {
-            let node = row + 1;
-            let sum = tree.get(node).copied().unwrap_or_default() + f64::from(*height);
+        let mut heights = heights.map(|height| height.max(LEAST_PX));
+        let blocks = std::iter::from_fn(|| {
+            let rows: Box<[f32]> = heights.by_ref().take(BLOCK).collect();
+            (!rows.is_empty()).then_some(Block::Known(rows))
+        });
+        let blocks: Vec<Block> = blocks.collect();
+        let len = blocks.iter().map(|block| if let Block::Known(rows) = block { rows.len() } else { 0 }).sum();
+        Self::of(len, blocks)
+    }
+
+    /// Of `len` rows, of which `guess` gives the height of many together. It costs nothing for each row.
+    pub fn guessed(len: usize, mut guess: impl FnMut(Range<usize>) -> f64) -> Self {
+        let blocks = (0..len).step_by(BLOCK).map(|start| {
+            let rows = start..len.min(start + BLOCK);
+            let count = rows.len() as f64;
+            Block::Guessed((guess(rows) / count).max(LEAST_PX.into()))
+        });
+        Self::of(len, blocks.collect())
+    }
+
+    fn of(len: usize, blocks: Vec<Block>) -> Self {
+        let mut tree = vec![0.0; blocks.len() + 1];
+        for (index, block) in blocks.iter().enumerate() {
+            let node = index + 1;
+            let count = (len - index * BLOCK).min(BLOCK);
+            let sum = tree.get(node).copied().unwrap_or_default() + block.top_of(count);
             if let Some(value) = tree.get_mut(node) {
                 *value = sum;
             }
@@ -28,31 +81,45 @@ impl Heights {
                 *parent += sum;
             }
         }
-        Self { rows, tree }
+        Self { len, blocks, tree }
     }
 
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.len
     }
 
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.len == 0
     }
 
     /// The height of a row; 0 past the end.
     pub fn get(&self, row: usize) -> f64 {
-        self.rows.get(row).copied().map_or(0.0, f64::from)
+        if row >= self.len {
+            return 0.0;
+        }
+        self.blocks.get(row / BLOCK).map_or(0.0, |block| block.get(row % BLOCK))
     }
 
     pub fn set(&mut self, row: usize, height: f32) {
-        let Some(value) = self.rows.get_mut(row) else { return };
-        let height = height.max(LEAST_PX);
-        let change = f64::from(height) - f64::from(*value);
-        *value = height;
+        if row >= self.len {
+            return;
+        }
+        let count = (self.len - row / BLOCK * BLOCK).min(BLOCK);
+        let Some(block) = self.blocks.get_mut(row / BLOCK) else { return };
+        let sum = block.top_of(count);
+        if let Block::Guessed(height) = block {
+            *block = Block::Known(vec![*height as f32; count].into());
+        }
+        if let Block::Known(rows) = block
+            && let Some(value) = rows.get_mut(row % BLOCK)
+        {
+            *value = height.max(LEAST_PX);
+        }
+        let change = block.top_of(count) - sum;
         if change == 0.0 {
             return;
         }
-        let mut node = row + 1;
+        let mut node = row / BLOCK + 1;
         while let Some(sum) = self.tree.get_mut(node) {
             *sum += change;
             node += node & node.wrapping_neg();
@@ -61,8 +128,9 @@ impl Heights {
 
     /// The height of all rows before `row` together.
     pub fn top_of(&self, row: usize) -> f64 {
-        let mut node = row.min(self.rows.len());
-        let mut sum = 0.0;
+        let row = row.min(self.len);
+        let mut node = row / BLOCK;
+        let mut sum = self.blocks.get(node).map_or(0.0, |block| block.top_of(row % BLOCK));
         while node > 0 {
             sum += self.tree.get(node).copied().unwrap_or_default();
             node &= node - 1;
@@ -71,7 +139,7 @@ impl Heights {
     }
 
     pub fn total(&self) -> f64 {
-        self.top_of(self.rows.len())
+        self.top_of(self.len)
     }
 
     /// The row at `y` from the top of the list, and how far into it that is.
@@ -88,10 +156,17 @@ impl Heights {
             }
             step /= 2;
         }
-        match self.rows.len().checked_sub(1) {
-            Some(last) if node > last => (last, self.get(last)),
-            _ => (node, rest),
+        let Some(block) = self.blocks.get(node) else {
+            let last = self.len.saturating_sub(1);
+            return (last, if self.len == 0 { rest } else { self.get(last) });
+        };
+        let mut row = node * BLOCK;
+        let end = self.len.min(row + BLOCK);
+        while row + 1 < end && block.get(row % BLOCK) <= rest {
+            rest -= block.get(row % BLOCK);
+            row += 1;
         }
+        (row, rest)
     }
 }
 
@@ -198,7 +273,7 @@ mod tests {
     use super::*;
 
     fn known(heights: &Heights) -> impl FnMut(usize) -> f32 + use<> {
-        let rows = heights.rows.clone();
+        let rows: Vec<f32> = (0..heights.len()).map(|row| heights.get(row) as f32).collect();
         move |row| rows[row]
     }
 
@@ -283,6 +358,24 @@ mod tests {
         assert!(measured < 100, "measured {measured}");
     }
 
+    #[test]
+    fn guessed_rows_cost_a_number_for_a_block_until_they_are_measured() {
+        let mut heights = Heights::guessed(1_000, |rows| 20.0 * rows.len() as f64);
+        assert_eq!((heights.len(), heights.total(), heights.top_of(700)), (1_000, 20_000.0, 14_000.0));
+        assert_eq!(heights.row_at(14_005.0), (700, 5.0));
+        heights.set(700, 50.0);
+        assert_eq!((heights.get(699), heights.get(700), heights.get(999)), (20.0, 50.0, 20.0));
+        assert_eq!((heights.top_of(700), heights.top_of(701), heights.total()), (14_000.0, 14_050.0, 20_030.0));
+        let known = heights.blocks.iter().filter(|block| matches!(block, Block::Known(_))).count();
+        assert_eq!(known, 1);
+        // Its last block has 232 rows.
+        heights.set(999, 30.0);
+        heights.set(1_000, 30.0);
+        assert_eq!((heights.total(), heights.get(1_000)), (20_040.0, 0.0));
+        assert_eq!(heights.row_at(1e9), (999, 30.0));
+        assert_eq!(Heights::guessed(0, |_| 1.0).total(), 0.0);
+    }
+
     proptest! {
         #[test]
         fn measuring_rows_never_moves_the_anchor(
@@ -311,7 +404,7 @@ mod tests {
 
         #[test]
         fn rows_are_found_where_they_are(
-            rows in prop::collection::vec(1.0f32..300.0, 1..200), row in 0usize..200, into in 0.0f64..1.0,
+            rows in prop::collection::vec(1.0f32..300.0, 1..900), row in 0usize..900, into in 0.0f64..1.0,
         ) {
             let heights = Heights::new(rows.iter().copied());
             let row = row % rows.len();

@@ -22,6 +22,8 @@ pub const BAR_PX: f32 = 12.0;
 const WIDTH_STEP_PX: f32 = 8.0;
 /// Measured heights that are remembered by key, for when the rows are counted anew.
 const REMEMBERED: usize = 100_000;
+/// Of more rows, heights are guessed for many together where the rows can do that.
+const MANY: usize = 4_096;
 
 /// What a list shows.
 pub trait Rows {
@@ -38,6 +40,11 @@ pub trait Rows {
 
     /// A guess at a row's height, in points; called for every row when the rows are others, so it must cost nothing.
     fn estimate(&self, row: usize, width_px: f32) -> f32;
+
+    /// A guess at the height of some rows together, where there may be millions and even that costs too much.
+    fn estimate_together(&self, _rows: Range<usize>, _width_px: f32) -> Option<f64> {
+        None
+    }
 
     /// Changes when a row's content changes by itself, such as when its text has been read. When its user folds or
     /// opens it, it stays the same: then the row's upper edge stays in place, else its lower one.
@@ -236,13 +243,17 @@ impl<K: Copy + Eq + Hash> VirtualList<K> {
             return;
         }
         self.revision = Some(revision);
-        // In a list longer than what is remembered, looking each row up would hold up the window for little: there all
-        // are guesses, and correcting a guess moves nothing that is seen.
-        let remembers = rows.len() <= REMEMBERED;
-        self.heights = Heights::new((0..rows.len()).map(|row| {
-            let known = if remembers { self.remembered.get(&rows.key(row)).copied() } else { None };
-            known.unwrap_or_else(|| rows.estimate(row, width))
-        }));
+        self.heights = if rows.len() > MANY && rows.estimate_together(0..1, width).is_some() {
+            Heights::guessed(rows.len(), |some| rows.estimate_together(some, width).unwrap_or_default())
+        } else {
+            // In a list longer than what is remembered, looking each row up would hold up the window for little: there
+            // all are guesses, and correcting a guess moves nothing that is seen.
+            let remembers = rows.len() <= REMEMBERED;
+            Heights::new((0..rows.len()).map(|row| {
+                let known = if remembers { self.remembered.get(&rows.key(row)).copied() } else { None };
+                known.unwrap_or_else(|| rows.estimate(row, width))
+            }))
+        };
         self.find_place(rows);
         if let Some(held) = &mut self.held {
             // Rows may have come before it; it is placed anew in any case.
