@@ -17,6 +17,13 @@ fn look_around(window: &mut Window) {
     window.harness.run_steps(3);
 }
 
+/// The files beside the session's.
+fn names(window: &Window) -> Vec<String> {
+    let entries = fs::read_dir(window.folder.path()).unwrap().map(|entry| entry.unwrap());
+    let files = entries.filter(|entry| entry.path().is_file());
+    files.map(|entry| entry.file_name().into_string().unwrap()).collect()
+}
+
 fn steps(window: &Window) -> usize {
     window.workspace().active().unwrap().session().unwrap().steps.len()
 }
@@ -40,13 +47,7 @@ fn a_text_of_a_truncated_file_is_a_sentence_and_a_fork_is_refused() {
     File::options().write(true).open(&path).unwrap().set_len(20_000).unwrap();
     window.press(Key::F);
     window.wait_for("the refusal", |window| window.shows("Fork: the file became shorter while it was open"));
-    assert_eq!(
-        fs::read_dir(path.parent().unwrap())
-            .unwrap()
-            .filter(|entry| { entry.as_ref().unwrap().file_name().to_string_lossy().contains(".tmp") })
-            .count(),
-        0
-    );
+    assert_eq!(names(&window), ["cart.jsonl"]);
 }
 
 #[test]
@@ -78,19 +79,36 @@ fn what_was_read_of_a_deleted_file_stays_and_actions_are_refused() {
     window.wait_for("the refusal", |window| window.shows("Fork: The file is gone"));
 }
 
+/// The sample with a first prompt of 64 MB: what is done with it takes a while.
+fn long() -> Vec<u8> {
+    let text = String::from_utf8(sample()).unwrap();
+    let (before, after) = text.split_once("\"content\":\"").unwrap();
+    format!("{before}\"content\":\"{}{after}", "long ".repeat(64_000_000 / 5)).into_bytes()
+}
+
 #[test]
 fn a_revert_shows_how_far_it_is_and_is_called_off_in_its_own_dialog() {
-    let mut window = Window::with_sample();
+    let mut window = Window::open(&[("cart.jsonl", long())], [1280.0, 800.0]);
     window.click_containing("Step 9, prompt");
     window.press(Key::X);
     window.wait_for("the preview", |window| window.shows("Drops steps 9 to 15 of 15"));
     window.click("Revert now");
     assert!(window.harness.query_by_label("Revert now").is_none(), "not twice");
-    window.wait_for("how far it is", |window| window.shows("Revert 0 B of "));
+    window.wait_for("how far it is", |window| window.shows("Revert 0 bytes of 64.0 MB"));
     window.click("Cancel");
     window.wait_for("the word of it", |window| window.shows("Revert cancelled; nothing was written"));
-    assert_eq!(fs::read(window.path("cart.jsonl")).unwrap(), sample());
-    let files = fs::read_dir(window.folder.path()).unwrap().filter(|entry| entry.as_ref().unwrap().path().is_file());
-    assert_eq!(files.count(), 1, "no backup, no receipt, nothing half written");
+    assert!(fs::read(window.path("cart.jsonl")).unwrap() == long());
+    assert_eq!(names(&window), ["cart.jsonl"], "no backup, no receipt, nothing half written");
     assert_eq!(steps(&window), 15);
+}
+
+#[test]
+fn a_fork_shows_how_far_it_is_and_is_called_off_from_the_bar() {
+    let mut window = Window::open(&[("cart.jsonl", long())], [1280.0, 800.0]);
+    window.click_containing("Step 9, prompt");
+    window.press(Key::F);
+    window.wait_for("how far it is", |window| window.shows("Fork 0 bytes of 64.0 MB"));
+    window.click("Cancel");
+    window.wait_for("the word of it", |window| window.shows("Fork cancelled; nothing was written"));
+    assert_eq!(names(&window), ["cart.jsonl"]);
 }

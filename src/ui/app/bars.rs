@@ -9,7 +9,7 @@ use super::tabs;
 use crate::model::{Session, duration_words};
 use crate::workspace::document::{Document, State};
 use crate::workspace::text::visible;
-use crate::workspace::{Command, Request, Workspace};
+use crate::workspace::{Command, Dialog, Request, Workspace};
 
 pub(super) const TOP_HEIGHT: f32 = 36.0;
 const STATUS_HEIGHT: f32 = 26.0;
@@ -103,7 +103,11 @@ pub fn status(ui: &mut Ui, theme: &Theme, workspace: &Workspace, requests: &mut 
                 let text = RichText::new(text).font(theme::small()).color(theme.failure);
                 ui.label(text).on_hover_text(visible(sentence));
             }
-            work(ui, theme, document, requests);
+            let is_previewed =
+                matches!(&workspace.dialog, Some(Dialog::Revert { document: shown, .. }) if *shown == document.id);
+            if !is_previewed {
+                work(ui, theme, document, requests);
+            }
             if let Some((_, step)) = document.receipts.first() {
                 let text = format!("Undo revert of step {step}");
                 command_button(ui, workspace, Command::UndoRevert, &text, requests);
@@ -172,7 +176,7 @@ fn counts(session: &Session, theme: &Theme) -> Vec<(String, Color32)> {
     counts
 }
 
-/// Progress of what goes on, with a way to take it back.
+/// Progress of what goes on, with a way to take it back. A revert shows its own where it was asked for.
 fn work(ui: &mut Ui, theme: &Theme, document: &Document, requests: &mut Vec<Request>) {
     let going_on = match (&document.state, &document.action) {
         (State::Reading(progress), _) => Some(("Reading", progress)),
