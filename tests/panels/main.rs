@@ -4,6 +4,7 @@
 
 mod dialogs;
 mod growing;
+mod handon;
 mod pictures;
 mod search;
 mod session;
