@@ -21,6 +21,11 @@ pub enum Command {
     UndoRevert,
     Replay,
     CopyPrompt,
+    Export,
+    Bookmark,
+    EditNote,
+    NextBookmark,
+    PreviousBookmark,
     NextStep,
     PreviousStep,
     FirstStep,
@@ -118,7 +123,7 @@ const fn control_shift(key: Key) -> Shortcut {
 }
 
 impl Command {
-    pub const ALL: [Self; 45] = [
+    pub const ALL: [Self; 50] = [
         Self::Open,
         Self::OpenFolder,
         Self::OpenPath,
@@ -137,6 +142,10 @@ impl Command {
         Self::LastStep,
         Self::NextMarker,
         Self::PreviousMarker,
+        Self::Bookmark,
+        Self::EditNote,
+        Self::NextBookmark,
+        Self::PreviousBookmark,
         Self::Find,
         Self::NextMatch,
         Self::PreviousMatch,
@@ -160,6 +169,7 @@ impl Command {
         Self::ZoomIn,
         Self::ZoomOut,
         Self::ZoomReset,
+        Self::Export,
         Self::Report,
         Self::Notices,
         Self::Shortcuts,
@@ -200,6 +210,36 @@ impl Command {
                 "Every record accounted for, with the problems found",
                 Session,
                 const { &[control(Key::Char('I'))] },
+            ),
+            Self::Export => (
+                "Export…",
+                "Hand steps on as a page, a text, JSON or a support case; shows first what is private",
+                Session,
+                const { &[control(Key::Char('E'))] },
+            ),
+            Self::Bookmark => (
+                "Bookmark",
+                "Set a bookmark on the selected event or step, or take it away",
+                Steps,
+                const { &[plain(Key::Char('B'))] },
+            ),
+            Self::EditNote => (
+                "Note",
+                "Write a note on the selected event or step; it is kept beside the session",
+                Steps,
+                const { &[plain(Key::Char('E'))] },
+            ),
+            Self::NextBookmark => (
+                "Next bookmark",
+                "Go to the next step with a bookmark or a note",
+                Steps,
+                const { &[plain(Key::Char('D'))] },
+            ),
+            Self::PreviousBookmark => (
+                "Previous bookmark",
+                "Go to the previous step with a bookmark or a note",
+                Steps,
+                const { &[shift(Key::Char('D'))] },
             ),
             Self::Fork => (
                 "Fork",
@@ -370,7 +410,12 @@ impl Command {
             _ if step.is_none() => Some("The session has no steps".to_owned()),
             Fork => document.and_then(|document| document.fork_refusal(step?)),
             ForkBefore | Revert => document.and_then(|document| document.revert_refusal(step?)),
-            Replay | CopyPrompt | NextStep | PreviousStep | FirstStep | LastStep | NextMarker | PreviousMarker => None,
+            Export => document
+                .and_then(|document| (!document.is_whole()).then(|| "The file is not read to its end".to_owned())),
+            NextBookmark | PreviousBookmark => document
+                .and_then(|document| document.noted_steps().is_empty().then(|| "There is no bookmark".to_owned())),
+            Bookmark | EditNote | Replay | CopyPrompt | NextStep | PreviousStep | FirstStep | LastStep | NextMarker
+            | PreviousMarker => None,
         }
     }
 }

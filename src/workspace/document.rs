@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::bodies::Bodies;
+use super::notes::Noted;
 use super::outline::{Outline, Outlined};
 use super::player::Player;
 use super::progress::Progress;
@@ -95,6 +96,8 @@ pub struct Document {
     pub(super) changed_meanwhile: bool,
     /// A long action on this document, with its name and progress.
     pub action: Option<Action>,
+    /// The notes on the session.
+    pub noted: Noted,
 }
 
 /// A long action that is going on.
@@ -126,6 +129,7 @@ impl Document {
             reading: None,
             changed_meanwhile: false,
             action: None,
+            noted: Noted::default(),
         }
     }
 
@@ -233,6 +237,7 @@ impl Document {
         self.selected_event = selected_event;
         self.player = self.player.take().filter(|_| replays);
         self.generation += 1;
+        self.noted.number(read.recording.session());
         self.bodies.clear();
         self.search.forget_marks();
         self.read = Some(read);

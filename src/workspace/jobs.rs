@@ -20,9 +20,11 @@ use super::outline::Outlined;
 use super::reading;
 use super::search::Marks;
 use super::text::EventText;
+use crate::actions::export::{ExportPlan, ExportReceipt};
 use crate::actions::{ForkReceipt, RevertDone, RevertPlan};
 use crate::formats::search::{Hit, Pattern};
 use crate::formats::{Recording, SessionRef, Source};
+use crate::model::Notes;
 use crate::store::Receipt;
 
 /// Messages that may wait for the window; a job that sends more waits itself.
@@ -99,6 +101,26 @@ pub enum Message {
     Undone {
         document: DocumentId,
         result: Result<Receipt, Failure>,
+    },
+    /// What an export would replace.
+    ExportPlanned {
+        document: DocumentId,
+        result: Result<Box<ExportPlan>, Failure>,
+    },
+    /// An export ended; its plan comes back, to be reviewed again where it failed.
+    Exported {
+        document: DocumentId,
+        plan: Box<ExportPlan>,
+        result: Result<ExportReceipt, Failure>,
+    },
+    NotesRead {
+        document: DocumentId,
+        session_id: String,
+        result: Result<Notes, String>,
+    },
+    NotesSaved {
+        document: DocumentId,
+        result: Result<PathBuf, String>,
     },
     /// Paths that the user chose in a dialog; empty when it was closed.
     Picked(Vec<PathBuf>),

@@ -109,6 +109,16 @@ impl Workspace {
                 self.end_action(document);
                 self.undone(document, result);
             }
+            Message::ExportPlanned { document, result } => {
+                self.end_action(document);
+                self.export_planned(document, result);
+            }
+            Message::Exported { document, plan, result } => {
+                self.end_action(document);
+                self.exported(document, plan, result);
+            }
+            Message::NotesRead { document, session_id, result } => self.notes_read(document, session_id, result),
+            Message::NotesSaved { document, result } => self.notes_saved(document, result),
             Message::Picked(paths) => self.open(&paths),
             Message::NoDialog(sentence) => {
                 self.dialog = Some(Dialog::Path { text: String::new(), reason: Some(sentence) });
@@ -160,6 +170,7 @@ impl Workspace {
                 document.gone = false;
                 self.followed.follow(id, watched, appended, took);
                 self.search_again(id);
+                self.read_notes(id);
                 if !was_open {
                     self.settings.remember(&path);
                     self.save_settings();
@@ -198,6 +209,7 @@ impl Workspace {
         let sentence = format!("Stepline failed at this ({name}); what it said is on standard error");
         if let Some(id) = document {
             self.close_preview(id);
+            self.export_broke_down(id);
             if let Some(document) = self.document_mut(id) {
                 if document.reading.take().is_some() && !document.is_whole() {
                     document.state = State::Failed(sentence.clone());

@@ -8,7 +8,9 @@ pub mod command;
 pub mod document;
 pub mod follow;
 pub mod found;
+pub mod handon;
 pub mod jobs;
+pub mod notes;
 pub mod notices;
 pub mod outline;
 pub mod picker;
@@ -32,6 +34,7 @@ use std::time::Duration;
 use document::{Document, DocumentId};
 use follow::Followed;
 use found::FoundSession;
+use handon::ExportDialog;
 use jobs::Jobs;
 use notices::{Level, Notices};
 use picker::FilePicker;
@@ -103,6 +106,8 @@ pub enum Dialog {
         text: String,
         reason: Option<String>,
     },
+    /// Handing the session on.
+    Export(Box<ExportDialog>),
     Report,
     Notices,
     Shortcuts,
@@ -173,6 +178,7 @@ impl Workspace {
     pub fn is_busy(&self) -> bool {
         self.found.is_none()
             || matches!(self.dialog, Some(Dialog::Revert { plan: None, .. }))
+            || matches!(&self.dialog, Some(Dialog::Export(dialog)) if dialog.is_busy())
             || self.documents.iter().any(|document| document.is_reading() || document.action.is_some())
     }
 

@@ -21,7 +21,7 @@ use super::{Dialog, Workspace, found, search};
 use crate::actions::{ActionError, RevertPlan, apply_fork, apply_revert, plan_fork, plan_revert, undo_revert};
 use crate::formats::search::Query;
 use crate::formats::{self, Cut, Observer, OpenError, Recording, SessionRef, Source};
-use crate::model::MarkerKind;
+use crate::model::{MarkerKind, Target};
 use crate::store::{Watch, encode_png, find_receipts, now, write_atomically};
 
 /// What the job of a search is called.
@@ -51,6 +51,14 @@ pub enum Request {
     /// Do the revert that is previewed.
     ConfirmRevert,
     Replay(u32),
+    /// Work out what the export that is being chosen would replace.
+    ReviewExport,
+    /// Go back from the review to what was chosen.
+    ChooseExport,
+    /// Write the export that was reviewed.
+    WriteExport,
+    /// The text of a note.
+    WriteNote(Target, String),
     /// Stop at this kind of marker, or no longer.
     ToggleStop(MarkerKind),
     CloseDialog,
@@ -95,6 +103,10 @@ impl Workspace {
             Request::Revert(step) => self.plan_revert(step),
             Request::ConfirmRevert => self.confirm_revert(),
             Request::Replay(step) => self.start_replay(step),
+            Request::ReviewExport => self.review_export(),
+            Request::ChooseExport => self.choose_export(),
+            Request::WriteExport => self.write_export(),
+            Request::WriteNote(on, text) => self.write_note(on, &text),
             Request::ToggleStop(kind) => self.with_active(|document| {
                 if let Some(player) = &mut document.player
                     && !player.stops.remove(&kind)
@@ -147,6 +159,14 @@ impl Workspace {
             Command::Fork => step.into_iter().for_each(|step| self.fork(Cut::After(step))),
             Command::ForkBefore => step.into_iter().for_each(|step| self.fork(Cut::Before(step))),
             Command::Revert => step.into_iter().for_each(|step| self.plan_revert(step)),
+            Command::Export => self.open_export(),
+            Command::Bookmark => self.toggle_bookmark(),
+            Command::EditNote => {
+                // The field for it is in the inspector.
+                self.settings.inspector = true;
+                self.with_active(|document| document.noted.focus += 1);
+            }
+            Command::NextBookmark | Command::PreviousBookmark => self.move_bookmark(command),
             Command::Replay => step.into_iter().for_each(|step| self.start_replay(step)),
             Command::CopyPrompt => {
                 step.into_iter().for_each(|step| self.copy_text(TextKey::Prompt(step), TextPart::Text));
@@ -229,6 +249,7 @@ impl Workspace {
             document.cancel();
             document.search.stop();
             self.close_preview(id);
+            self.save_last_notes(&document);
             self.followed.forget(id);
             if self.active > index || self.active >= self.documents.len() {
                 self.active = self.active.saturating_sub(1);
@@ -429,7 +450,11 @@ impl Workspace {
     }
 
     /// Starts an action on a document, unless one is going on.
-    fn begin(&mut self, id: DocumentId, name: &'static str) -> Option<(Arc<dyn Recording>, Arc<AtomicBool>)> {
+    pub(super) fn begin(
+        &mut self,
+        id: DocumentId,
+        name: &'static str,
+    ) -> Option<(Arc<dyn Recording>, Arc<AtomicBool>)> {
         let document = self.document_mut(id)?;
         if let Some(action) = &document.action {
             let sentence = format!("{} is going on; wait for it or cancel it", action.name);

@@ -5,6 +5,7 @@
 mod changing;
 mod dialogs;
 mod growing;
+mod handon;
 mod pictures;
 mod search;
 mod session;

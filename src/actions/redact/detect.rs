@@ -113,7 +113,7 @@ impl Forms {
             )?,
             names,
             value: known(
-                r#"^["'`]?[ \t]*(?:(=>|:=|={1,2}|:)[ \t]*(?:"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|`([^`\n]*)`|([^\s"'`,;&|<>(){}\[\]\\]+))|>([^<\s]+)</)"#,
+                r#"^["'`]?[ \t]*(?:(=>|:=|={1,2}|:)[ \t]*(?:"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|`([^`\n]*)`|([^\s"'`,;&|<>(){}\[\]\\…]+))|>([^<\s]+)</)"#,
             )?,
             flag: known(r#"^(?:=|[ \t]+)(?:"([^"\n]+)"|'([^'\n]+)'|([^\s"'`;&|<>(){}\\-][^\s"'`;&|<>(){}\\]*))"#)?,
         })
@@ -238,7 +238,10 @@ impl Detector {
             if bare.is_some() && !is_bare_value(name, value.as_str(), rest, value.range(), captures.get(1)) {
                 continue;
             }
-            let range = end + value.start()..end + value.end();
+            // A full stop after a bare value is the sentence's.
+            let len =
+                if bare.is_some() { value.as_str().trim_end_matches(['.', '!', '?', ':']).len() } else { value.len() };
+            let range = end + value.start()..end + value.start() + len;
             seen.extend(
                 value_of(named, value.as_str())
                     .map(|(inner, kind, reach)| of(range.start + inner.start..range.start + inner.end, kind, reach)),
@@ -409,6 +412,7 @@ mod tests {
             ("postgres://ada:hunter2@db.example.com/x", "hunter2"),
             ("https://ada:p:w@host", "p:w"),
             ("password=hunter2", "hunter2"),
+            ("it has password=hunter2.", "hunter2"),
             ("PASSWORD=correcthorse", "correcthorse"),
             (r#"{"password": "pa\"ss"}"#, r#"pa\"ss"#),
             ("db_password: 'two words'", "two words"),

@@ -134,6 +134,8 @@ fn the_start_of_a_value_at_a_cut_is_replaced_like_the_value() {
         r#""text":"use [redacted key 1], mail [redacted email 1]"}"#
     );
     assert_eq!(redacted(text), expected);
+    let named = r#"["set password=hunt…","password=hunter2x. Then"]"#;
+    assert_eq!(redacted(named), r#"["set password=[redacted password 1]…","password=[redacted password 1]. Then"]"#);
     assert_eq!(redacted(r#"["ghp_0123456789abcdef..."]"#), r#"["[redacted key 1]..."]"#);
 }
 

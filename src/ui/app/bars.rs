@@ -40,6 +40,7 @@ pub fn top(
             command_button(ui, workspace, Command::Open, "Open…", requests);
             recent_menu(ui, theme, workspace, requests);
             command_button(ui, workspace, Command::Find, "Find", requests);
+            command_button(ui, workspace, Command::Export, "Export…", requests);
             command_button(ui, workspace, Command::Notices, "Notices", requests);
             command_button(ui, workspace, Command::Report, "Report", requests);
             command_button(ui, workspace, Command::ToggleInspector, "Inspector", requests);

@@ -48,7 +48,7 @@ impl App {
             }),
             None => self.centre(ui, theme, |app, ui| home::empty(ui, theme, &app.workspace, &mut app.requests)),
         }
-        dialogs::show(ui.ctx(), theme, &mut self.workspace, &mut self.requests);
+        dialogs::show(ui.ctx(), theme, &mut self.workspace, &mut self.dialogs, &mut self.requests);
         notices::show(ui.ctx(), theme, &self.workspace, &mut self.requests);
         drop_hint(ui, theme);
         if self.workspace.has_unseen_texts() {

@@ -36,6 +36,7 @@ pub struct App {
     pub workspace: Workspace,
     views: HashMap<DocumentId, DocumentView>,
     tabs: tabs::TabsState,
+    dialogs: super::dialogs::DialogsState,
     /// The inspector lies over the conversation of a narrow window.
     inspector_over: bool,
     /// Whether the settings had the inspector open in the last frame.
@@ -90,6 +91,7 @@ impl App {
             workspace,
             views: HashMap::new(),
             tabs: tabs::TabsState::default(),
+            dialogs: super::dialogs::DialogsState::default(),
             inspector_over: false,
             inspects: None,
             requests: Vec::new(),
@@ -118,6 +120,7 @@ impl eframe::App for App {
     }
 
     fn on_exit(&mut self, _: Option<&eframe::glow::Context>) {
+        self.workspace.save_notes_and_wait();
         self.workspace.end();
     }
 }

@@ -1,5 +1,6 @@
 //! What is shown over the window: a revert's preview, a fork's receipt, the report, the shortcuts.
 
+mod export;
 mod lists;
 mod revert;
 mod scroll;
@@ -10,22 +11,40 @@ use super::theme::{self, Theme, size, space};
 use super::widgets::icons::{self, Icon};
 use super::words;
 use crate::actions::ForkReceipt;
+use crate::workspace::handon::Phase;
 use crate::workspace::text::visible;
 use crate::workspace::{Dialog, Request, Workspace};
 
 const WIDTH: f32 = 640.0;
+/// The review of an export shows texts in their surroundings.
+const WIDE: f32 = 940.0;
+
+/// What the dialogs keep of their own.
+#[derive(Default)]
+pub struct DialogsState {
+    export: export::ExportState,
+}
 
 /// Draws the dialog that is open, if one is. Escape and a click beside it close it.
-pub fn show(context: &Context, theme: &Theme, workspace: &mut Workspace, requests: &mut Vec<Request>) {
+pub fn show(
+    context: &Context,
+    theme: &Theme,
+    workspace: &mut Workspace,
+    state: &mut DialogsState,
+    requests: &mut Vec<Request>,
+) {
     let Some(mut dialog) = workspace.dialog.take() else { return };
     let modal = Modal::new(Id::unique("dialog")).frame(Frame::window(&context.global_style())).show(context, |ui| {
-        ui.set_width(WIDTH.min(context.content_rect().width() - 80.0));
+        let reviews = matches!(&dialog, Dialog::Export(dialog) if matches!(dialog.phase, Phase::Review(_)));
+        let width = if reviews { WIDE } else { WIDTH };
+        ui.set_width(width.min(context.content_rect().width() - 80.0));
         match &mut dialog {
             Dialog::Revert { plan, step_number, document } => {
                 revert::show(ui, theme, workspace, *document, *step_number, plan.as_deref(), requests);
             }
             Dialog::Forked(receipt) => forked(ui, theme, receipt, requests),
             Dialog::Path { text, reason } => path(ui, theme, text, reason.as_deref(), requests),
+            Dialog::Export(dialog) => export::show(ui, theme, workspace, dialog, &mut state.export, requests),
             Dialog::Report => lists::report(ui, theme, workspace, requests),
             Dialog::Notices => lists::notices(ui, theme, workspace, requests),
             Dialog::Shortcuts => lists::shortcuts(ui, theme, requests),

@@ -2,6 +2,7 @@
 
 mod fields;
 mod kin;
+mod note;
 
 use egui::{Frame, Margin, RichText, ScrollArea, Stroke, Ui};
 
@@ -20,6 +21,7 @@ use crate::workspace::text::{TextPart, visible};
 pub struct InspectorState {
     /// What was gathered from the events of the step that is shown; a step may have a hundred thousand.
     sums: Option<((DocumentId, u64, u32), fields::Sums)>,
+    note: note::NoteState,
 }
 
 /// Draws the inspector for the selection.
@@ -44,6 +46,8 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut InspectorState) {
                 if let Some((_, sums)) = &state.sums {
                     fields::step(ui, scene, step, sums);
                 }
+                separator(ui, scene);
+                note::show(ui, scene, &mut state.note);
                 separator(ui, scene);
             }
             tokens(ui, scene, &step.map(|step| step.usage).unwrap_or_default(), &scene.session.usage);

@@ -117,8 +117,9 @@ impl Rows for StepRows<'_, '_> {
             .map(|chips| chips.iter().map(|chip| chip.text.as_str()).collect())
             .unwrap_or_default();
         let markers = if markers.is_empty() { String::new() } else { format!(", {}", markers.join(", ")) };
+        let noted = if self.scene.document.is_noted(step.number) { ", with a note or bookmark" } else { "" };
         let (kind, summary, time) = (step.kind.word(), visible(&step.summary), words::time(step.at));
-        format!("Step {}, {kind}, {summary}, {time}{markers}", step.number)
+        format!("Step {}, {kind}, {summary}, {time}{markers}{noted}", step.number)
     }
 
     fn show(&mut self, ui: &mut Ui, row: usize, measuring: bool) {
@@ -162,6 +163,10 @@ fn draw(ui: &mut Ui, scene: &Scene<'_>, step: &Step, chips: &[Chip], selected: b
     painter.text(number, Align2::RIGHT_CENTER, step.number, theme::base(), quiet);
     let icon = if step.kind == StepKind::QuestionAnswer { Icon::Question } else { Icon::Prompt };
     icons::paint(painter, icon, pos2(rect.left() + NUMBER_PX + 8.0, middle), space::ICON, theme.step(step.kind));
+    if scene.document.is_noted(step.number) {
+        let flag = pos2(rect.left() + 9.0, middle);
+        icons::paint(painter, Icon::Bookmark, flag, space::ICON, theme.accent);
+    }
     let time = pos2(rect.right() - space::S, middle);
     painter.text(time, Align2::RIGHT_CENTER, words::time(step.at), theme::small(), quiet);
     let text_left = rect.left() + NUMBER_PX + ICON_PX + 2.0;

@@ -156,6 +156,7 @@ pub fn show(ui: &mut Ui, scene: &mut Scene<'_>, state: &mut TimelineState) {
         chart,
         sight,
         matches: &state.matches,
+        noted: scene.document.noted_steps(),
     }
     .paint();
     if let Some(scale) = scale_switch(ui, scene.theme, &frame, chart.axis.scale(), state.scale) {

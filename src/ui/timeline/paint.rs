@@ -15,6 +15,7 @@ use crate::ui::widgets::icons::{self, Icon};
 
 const BAR_RADIUS: CornerRadius = CornerRadius::same(3);
 const ICON_PX: f32 = 12.0;
+const FLAG_PX: f32 = 10.0;
 /// Left of the words in the gutter.
 const INDENT_PX: f32 = 10.0;
 const ZIGZAG_PX: f32 = 8.0;
@@ -44,6 +45,8 @@ pub struct Brush<'a> {
     pub chart: &'a Chart,
     pub sight: Sight,
     pub matches: &'a Matches,
+    /// The steps with a bookmark or a note, in order.
+    pub noted: &'a [u32],
 }
 
 impl Brush<'_> {
@@ -57,7 +60,10 @@ impl Brush<'_> {
         let clipped = self.painter.with_clip_rect(seen);
         let inner = Brush { painter: &clipped, ..*self };
         inner.cuts();
-        self.chart.layout().bars.iter().for_each(|bar| inner.bar(bar));
+        self.chart.layout().bars.iter().for_each(|bar| {
+            inner.bar(bar);
+            inner.flag(bar);
+        });
         for (index, row) in self.chart.layout().rows.iter().enumerate() {
             row.marks.iter().for_each(|mark| inner.mark(index, row.lane, mark));
         }
@@ -140,6 +146,15 @@ impl Brush<'_> {
                 pos2(x + side, lanes.top() + 2.0 + f32::from(index) * ZIGZAG_PX)
             });
             self.painter.add(Shape::line(points.collect(), Stroke::new(1.0, self.theme.faint)));
+        }
+    }
+
+    /// A flag over a bar of which a step has a bookmark or a note.
+    fn flag(&self, bar: &Bar) {
+        let first = self.noted.partition_point(|step| *step < bar.first);
+        if self.noted.get(first).is_some_and(|step| *step <= bar.last) {
+            let at = pos2(self.frame.bar(bar.left, bar.right).left() + FLAG_PX / 2.0, self.frame.steps().top() + 5.0);
+            icons::paint(self.painter, Icon::Bookmark, at, FLAG_PX, self.theme.accent);
         }
     }
 

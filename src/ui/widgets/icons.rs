@@ -54,10 +54,14 @@ pub enum Icon {
     /// Arrow heads to what is before and after.
     Up,
     Down,
+    /// Flag on a pole: a bookmark.
+    Bookmark,
+    /// Sheet with lines: a note.
+    Note,
 }
 
 impl Icon {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::Prompt,
         Self::Question,
         Self::Granted,
@@ -85,6 +89,8 @@ impl Icon {
         Self::Unfolded,
         Self::Up,
         Self::Down,
+        Self::Bookmark,
+        Self::Note,
     ];
 
     pub fn of_step(kind: StepKind) -> Self {
@@ -243,6 +249,15 @@ pub fn paint(painter: &Painter, icon: Icon, centre: Pos2, side: f32, colour: Col
         }
         Icon::Up => path(&[(2.0, 8.0), (6.0, 4.0), (10.0, 8.0)], 1.6),
         Icon::Down => path(&[(2.0, 4.0), (6.0, 8.0), (10.0, 4.0)], 1.6),
+        Icon::Bookmark => {
+            path(&[(3.0, 1.0), (3.0, 11.0)], 1.4);
+            fill(&[(3.0, 1.2), (10.5, 3.8), (3.0, 6.6)]);
+        }
+        Icon::Note => {
+            path(&[(2.0, 1.5), (10.0, 1.5), (10.0, 10.5), (2.0, 10.5), (2.0, 1.5)], 1.3);
+            path(&[(4.0, 4.4), (8.0, 4.4)], 1.2);
+            path(&[(4.0, 7.4), (8.0, 7.4)], 1.2);
+        }
         Icon::Folded => fill(&[(4.0, 2.5), (8.5, 6.0), (4.0, 9.5)]),
         Icon::Unfolded => fill(&[(2.5, 4.0), (9.5, 4.0), (6.0, 8.5)]),
     }
