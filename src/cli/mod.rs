@@ -5,6 +5,7 @@
 
 mod args;
 mod check;
+mod diff;
 mod fork;
 mod print;
 mod replay;
@@ -84,11 +85,12 @@ pub enum CommandName {
     Revert,
     Undo,
     Replay,
+    Diff,
     Check,
 }
 
 impl CommandName {
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 9] = [
         ("sessions", Self::Sessions),
         ("steps", Self::Steps),
         ("show", Self::Show),
@@ -96,6 +98,7 @@ impl CommandName {
         ("revert", Self::Revert),
         ("undo", Self::Undo),
         ("replay", Self::Replay),
+        ("diff", Self::Diff),
         ("check", Self::Check),
     ];
 }
@@ -110,6 +113,7 @@ pub fn run(command: CommandName, options: &Options, out: &mut dyn Write) -> Resu
         CommandName::Revert => revert::run(options, out),
         CommandName::Undo => revert::run_undo(options, out),
         CommandName::Replay => replay::run(options, out),
+        CommandName::Diff => diff::run(options, out),
         CommandName::Check => check::run(options, out),
     }
 }

@@ -20,6 +20,11 @@ impl<'a> Watch<'a> {
         Self { cancelled, progress }
     }
 
+    /// Is called off with `other`, and reports no progress of its own.
+    pub fn quiet(other: &Self) -> Self {
+        Self { cancelled: other.cancelled, progress: &|_, _| {} }
+    }
+
     /// Reports progress; an error when the work should stop.
     pub fn step(&self, done_bytes: u64, total_bytes: u64) -> Result<(), Cancelled> {
         if self.cancelled.load(Ordering::Relaxed) {
