@@ -1,8 +1,9 @@
-//! What can be done with a session: fork it, revert a step, undo that, replay it.
+//! What can be done with a session: fork it, revert a step, undo that, replay it, compare it with another.
 //!
 //! Every action is a plan, which writes nothing and is what a preview shows; then one function that writes; then a
 //! receipt that says what was written and how to take it back.
 
+pub mod diff;
 pub mod export;
 mod fork;
 pub mod redact;

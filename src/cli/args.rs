@@ -21,6 +21,8 @@ pub enum Invocation {
 pub struct Options {
     pub paths: Vec<PathBuf>,
     pub session: Option<String>,
+    /// `diff` only: the session of the second source, where `--session` is given twice.
+    pub other_session: Option<String>,
     pub step: Option<u32>,
     pub json: bool,
     /// Also list the sessions that their agent hides.
@@ -71,6 +73,8 @@ stepline revert   SOURCE --step N (--preview | --yes) [--json]
 stepline undo     RECEIPT [--json]             take a revert back, byte for byte
 stepline replay   SOURCE [--from N] [--to M] [--json] [--prompt FILE] [--against OTHER]
                                                play back what was recorded; runs nothing
+stepline diff     A B [--json]                 two sessions side by side, aligned step by step
+                                               (--session given twice: of A, then of B)
 stepline export   SOURCE --to html|markdown|json|case [--steps A..B] [--out PATH] (--preview | --yes)
                   [--redact] [--keep WHAT]… [--pattern REGEX]… [--images] [--old-contents] [--no-redact] [--json]
                                                hand steps on; what is private is listed, then replaced
@@ -88,7 +92,7 @@ fn allowed(command: Option<CommandName>) -> &'static [&'static str] {
     match command {
         None => &["session", "step", "screenshot", "size", "theme"],
         Some(CommandName::Sessions) => &["session", "json", "hidden"],
-        Some(CommandName::Steps | CommandName::Check) => &["session", "json"],
+        Some(CommandName::Steps | CommandName::Check | CommandName::Diff) => &["session", "json"],
         Some(CommandName::Show) => &["session", "json", "step"],
         Some(CommandName::Fork) => &["session", "json", "step", "before", "out"],
         Some(CommandName::Revert) => &["session", "json", "step", "preview", "yes"],
@@ -117,9 +121,6 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let named = arguments.first().and_then(|first| first.to_str());
     let command = named.and_then(|name| CommandName::ALL.iter().find(|(other, _)| *other == name));
-    if named == Some("diff") {
-        return Err(CliError::Usage("diff is not in this version; see stepline --help".to_owned()));
-    }
     let rest = arguments.get(usize::from(command.is_some())..).unwrap_or_default().to_vec();
     let usage = |error: lexopt::Error| CliError::Usage(format!("{error}; see stepline --help"));
     let is_export = matches!(command, Some((_, CommandName::Export)));
@@ -134,7 +135,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             }
             Short('h') | Long("help") => return Ok(Invocation::Help),
             Short('V') | Long("version") => return Ok(Invocation::Version),
-            Long("session") => options.session = Some(parser.value().and_then(|value| value.string()).map_err(usage)?),
+            Long("session") => {
+                let session = parser.value().and_then(|value| value.string()).map_err(usage)?;
+                match (&options.session, command) {
+                    (Some(_), Some((_, CommandName::Diff))) => options.other_session = Some(session),
+                    _ => options.session = Some(session),
+                }
+            }
             Long("step") => options.step = Some(parser.value().and_then(|value| value.parse()).map_err(usage)?),
             Long("json") => options.json = true,
             Long("hidden") => options.hidden = true,
@@ -191,6 +198,16 @@ impl Options {
         }
     }
 
+    /// The two sources of a comparison.
+    pub fn two_sources(&self) -> Result<(&PathBuf, &PathBuf), CliError> {
+        match self.paths.as_slice() {
+            [a, b] => Ok((a, b)),
+            [] => Err(CliError::Usage("A and B are missing; see stepline --help".to_owned())),
+            [_] => Err(CliError::Usage("B is missing; see stepline --help".to_owned())),
+            [_, _, other, ..] => Err(CliError::Usage(format!("two at a time; what about {}?", other.display()))),
+        }
+    }
+
     /// The step that a command must name.
     pub fn step(&self) -> Result<u32, CliError> {
         self.step.ok_or_else(|| CliError::Usage("--step N is missing; see stepline --help".to_owned()))
@@ -223,8 +240,6 @@ mod tests {
         assert_eq!(sentence, "steps has no option --stop; see stepline --help");
         let Err(CliError::Usage(sentence)) = parsed("undo receipt --preview") else { panic!("refused") };
         assert_eq!(sentence, "undo has no option --preview; see stepline --help");
-        let Err(CliError::Usage(sentence)) = parsed("diff a b") else { panic!("refused") };
-        assert_eq!(sentence, "diff is not in this version; see stepline --help");
         let Ok(Invocation::Command(_, options)) = parsed("steps") else { panic!("parsed") };
         let Err(CliError::Usage(sentence)) = options.source() else { panic!("refused") };
         assert_eq!(sentence, "SOURCE is missing; see stepline --help");

@@ -5,6 +5,7 @@
 
 mod args;
 mod check;
+mod diff;
 mod export;
 mod fork;
 mod print;
@@ -85,12 +86,13 @@ pub enum CommandName {
     Revert,
     Undo,
     Replay,
+    Diff,
     Check,
     Export,
 }
 
 impl CommandName {
-    pub const ALL: [(&'static str, Self); 9] = [
+    pub const ALL: [(&'static str, Self); 10] = [
         ("sessions", Self::Sessions),
         ("steps", Self::Steps),
         ("show", Self::Show),
@@ -98,6 +100,7 @@ impl CommandName {
         ("revert", Self::Revert),
         ("undo", Self::Undo),
         ("replay", Self::Replay),
+        ("diff", Self::Diff),
         ("check", Self::Check),
         ("export", Self::Export),
     ];
@@ -113,6 +116,7 @@ pub fn run(command: CommandName, options: &Options, out: &mut dyn Write) -> Resu
         CommandName::Revert => revert::run(options, out),
         CommandName::Undo => revert::run_undo(options, out),
         CommandName::Replay => replay::run(options, out),
+        CommandName::Diff => diff::run(options, out),
         CommandName::Check => check::run(options, out),
         CommandName::Export => export::run(options, out),
     }

@@ -10,6 +10,7 @@ mod marker;
 mod notes;
 mod report;
 mod session;
+mod spent;
 mod step;
 mod time;
 mod usage;
@@ -22,6 +23,7 @@ pub use marker::{Asked, Commit, Decision, Evidence, Fact, Marker, MarkerKind, Qu
 pub use notes::{NotNotes, Note, Notes, NotesFile, Target};
 pub use report::{Locator, MAX_PROBLEMS, Problem, ProblemKind, Records, Report};
 pub use session::{Agent, Branch, Capability, FormatName, NodeId, Parent, Relative, Session, Subagent, TitleSource};
+pub use spent::TimeSpent;
 pub use step::{Outcome, Step, StepKind};
 pub use time::{Timestamp, clock, duration_words};
 pub use usage::Usage;

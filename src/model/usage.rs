@@ -38,6 +38,18 @@ impl Usage {
         };
     }
 
+    /// The counters by name, each beside that of another usage; those that neither knows are left out.
+    pub fn counters(&self, other: &Self) -> impl Iterator<Item = (&'static str, Option<u64>, Option<u64>)> {
+        let all = [
+            ("input", self.input, other.input),
+            ("cache read", self.cache_read, other.cache_read),
+            ("cache write", self.cache_write, other.cache_write),
+            ("output", self.output, other.output),
+            ("of it thinking", self.reasoning, other.reasoning),
+        ];
+        all.into_iter().filter(|(_, own, other)| own.is_some() || other.is_some())
+    }
+
     /// All tokens together; zero when none are recorded.
     pub fn total(&self) -> u64 {
         [self.input, self.output, self.cache_read, self.cache_write].into_iter().flatten().fold(0, u64::saturating_add)

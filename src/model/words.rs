@@ -110,6 +110,25 @@ pub fn figure(number: u64) -> String {
     text
 }
 
+/// What a figure gained or lost, with its sign: `+12`, `−3`, `±0`.
+pub fn difference(from: u64, to: u64) -> String {
+    match from.cmp(&to) {
+        std::cmp::Ordering::Less => format!("+{}", figure(to - from)),
+        std::cmp::Ordering::Equal => "±0".to_owned(),
+        std::cmp::Ordering::Greater => format!("−{}", figure(from - to)),
+    }
+}
+
+/// What a span of milliseconds gained or lost: `+12 s`, `−1 min 30 s`, `±0`.
+pub fn duration_difference(from_ms: i64, to_ms: i64) -> String {
+    let gained = to_ms.saturating_sub(from_ms);
+    match gained {
+        0 => "±0".to_owned(),
+        _ if gained > 0 => format!("+{}", duration_words(gained)),
+        _ => format!("−{}", duration_words(gained.saturating_neg())),
+    }
+}
+
 /// `1 step`, `27 steps`.
 pub fn count(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", figure(number), if number == 1 { one } else { many })

@@ -73,7 +73,7 @@ impl Batches<'_> {
 pub fn each_made(
     made: &dyn Made,
     source: &SourceFile,
-    visit: &mut dyn FnMut(&[u8], u64) -> Result<(), ReadError>,
+    mut visit: impl FnMut(&[u8], u64) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
     let mut swap = |mut batch: Batch| {
         visit(&batch.bytes, batch.source_bytes)?;

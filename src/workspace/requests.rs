@@ -161,11 +161,7 @@ impl Workspace {
             Command::Revert => step.into_iter().for_each(|step| self.plan_revert(step)),
             Command::Export => self.open_export(),
             Command::Bookmark => self.toggle_bookmark(),
-            Command::EditNote => {
-                // The field for it is in the inspector.
-                self.settings.inspector = true;
-                self.with_active(|document| document.noted.focus += 1);
-            }
+            Command::EditNote => self.edit_note(),
             Command::NextBookmark | Command::PreviousBookmark => self.move_bookmark(command),
             Command::Replay => step.into_iter().for_each(|step| self.start_replay(step)),
             Command::CopyPrompt => {
@@ -332,6 +328,12 @@ impl Workspace {
         if self.jobs.read_text(TextJob { document: document_id, generation, key, recording, cancelled: flag }) {
             document.bodies.reading(key, cancelled);
         }
+    }
+
+    /// The field for it is in the inspector.
+    fn edit_note(&mut self) {
+        self.settings.inspector = true;
+        self.with_active(|document| document.noted.focus += 1);
     }
 
     fn mark_text(&mut self, key: TextKey) {

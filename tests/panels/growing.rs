@@ -11,8 +11,8 @@ use super::*;
 fn append(window: &Window, text: &str) {
     let path = window.path("cart.jsonl");
     let content = fs::read_to_string(&path).unwrap();
-    let records = content.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let last = records.filter(|record| record["type"] == "assistant" || record["type"] == "user").next_back().unwrap();
+    let mut records = content.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let last = records.rfind(|record| record["type"] == "assistant" || record["type"] == "user").unwrap();
     let record = json!({
         "parentUuid": last["uuid"], "isSidechain": false, "type": "assistant", "uuid": format!("{text}-0000"),
         "timestamp": "2026-11-03T18:00:00.000Z", "sessionId": last["sessionId"],

@@ -282,7 +282,7 @@ impl Content {
                 Piece::Made(made) => {
                     // The error of who takes it goes round the reader, which knows only its own.
                     let mut failed = None;
-                    let result = each_made(&**made, rewrite.source(), &mut |bytes, source_bytes| {
+                    let result = each_made(&**made, rewrite.source(), |bytes, source_bytes| {
                         watch.step(done, total)?;
                         done += source_bytes;
                         visit(bytes).map_err(|error| {
