@@ -241,11 +241,9 @@ impl Detector {
             // A full stop after a bare value is the sentence's.
             let len =
                 if bare.is_some() { value.as_str().trim_end_matches(['.', '!', '?', ':']).len() } else { value.len() };
-            let range = end + value.start()..end + value.start() + len;
-            seen.extend(
-                value_of(named, value.as_str())
-                    .map(|(inner, kind, reach)| of(range.start + inner.start..range.start + inner.end, kind, reach)),
-            );
+            let start = end + value.start();
+            let found = value_of(named, value.as_str().get(..len).unwrap_or_default());
+            seen.extend(found.map(|(part, kind, reach)| of(start + part.start..start + part.end, kind, reach)));
         }
     }
 
