@@ -270,6 +270,9 @@ impl Driver {
         }
         self.draw_until(|driver| driver.window.copied_bytes.is_some())?;
         self.now.copied_bytes = self.window.copied_bytes;
+        // The notice about it lies over what is to be pressed next.
+        let notices: Vec<u64> = self.window.app.workspace.notices.open().map(|notice| notice.id).collect();
+        notices.into_iter().for_each(|id| self.window.app.workspace.handle(Request::CloseNotice(id)));
         Ok(())
     }
 }
